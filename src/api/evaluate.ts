@@ -51,12 +51,7 @@ export type PipelineGiven = Pick<PipelineOptions, Exclude<keyof PipelineOptions,
 }
 
 /** How a pipeline runs. */
-type PipelineRun = PipelineSettings &
-  PipelineRunOptions & {
-    readonly stages?: readonly StageName[]
-    /** Called with the pipeline before it runs. */
-    readonly onCreated?: (made: RlhfPipeline) => void
-  }
+type PipelineRun = PipelineSettings & PipelineRunOptions & { readonly stages?: readonly StageName[] }
 
 /**
  * SFT, a reward model and PPO, one after another; stages that are done are skipped. Rows are written into `saveDir` first: a stage
@@ -69,19 +64,22 @@ export function pipeline(config: PipelineOptions | string | URL, options?: Pipel
 export function pipeline(config: PipelineGiven, options?: PipelineRun): Promise<PipelineResult>
 export async function pipeline(
   config: PipelineOptions | PipelineGiven | string | URL,
-  options: PipelineRun = {},
+  { resume = false, allowChange = [], signal = new AbortController().signal, stages, ...settings }: PipelineRun = {},
 ): Promise<PipelineResult> {
-  const { resume, allowChange, signal, stages, onCreated, ...settings } = options
-  const isFile = typeof config === 'string' || config instanceof URL
-  const directory = isFile ? '' : resolve(config.saveDir ?? getDefaultConfig().saveDir)
-  const given = isFile ? undefined : givenRows({ ...config }, dataOptions, directory)
-  const made = await createRlhfPipeline((given?.values ?? config) as PipelineOptions | string | URL, settings)
-  await given?.place(signal)
-  onCreated?.(made)
-  return made.runFullPipeline({
-    ...(resume === undefined ? {} : { resume }),
-    ...(allowChange ? { allowChange } : {}),
-    ...(signal ? { signal } : {}),
-    ...(stages ? { stages } : {}),
-  })
+  const made = await openPipeline(config, settings, signal)
+  return made.runFullPipeline({ resume, allowChange, signal, ...(stages ? { stages } : {}) })
+}
+
+/** The pipeline that a run or a dry run is of; rows of a program are files then. */
+export async function openPipeline(
+  config: PipelineOptions | PipelineGiven | string | URL,
+  settings: PipelineSettings,
+  signal: AbortSignal,
+): Promise<RlhfPipeline> {
+  if (typeof config === 'string' || config instanceof URL) return createRlhfPipeline(config, settings)
+  const directory = resolve(config.saveDir ?? getDefaultConfig().saveDir)
+  const { values, place } = givenRows({ ...config }, dataOptions, directory)
+  const made = await createRlhfPipeline(values as PipelineOptions, settings)
+  await place(signal)
+  return made
 }

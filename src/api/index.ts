@@ -1,20 +1,9 @@
 /** The front door: every task as a function. */
 
-export { type EvaluateOptions, evaluate, type PipelineGiven, pipeline } from './evaluate.js'
-export {
-  checkExperience,
-  type ExperienceOptions,
-  type ExperienceStart,
-  experience,
-  startExperience,
-} from './experience.js'
+export * from './evaluate.js'
+export * from './experience.js'
 export { type ExperienceFile, experienceOptions, experienceSchema, resolveExperience } from './experience-config.js'
-export {
-  type ExportDirectoryOptions,
-  type ExportedModel,
-  type ExportGgufOptions,
-  exportModel,
-} from './export.js'
+export * from './export.js'
 export { type GenerateOptions, type GeneratePrompt, generate } from './generate.js'
 export { type Downloaded, type DownloadOptions, download, type PushOptions, push } from './hub.js'
 export { type ImportModelOptions, importModel } from './import.js'
@@ -40,4 +29,4 @@ export {
   type SftOptions,
   sft,
 } from './train.js'
-export { type RunEvent, type TrainedModels, type TrainingResult, TrainingRun } from './training-run.js'
+export * from './training-run.js'

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { pipeline } from '../api/index.js'
+import { openPipeline } from '../api/index.js'
 import { didYouMean } from '../errors/index.js'
-import { createRlhfPipeline, type RlhfPipeline, type StageName, stageNames } from '../pipeline/index.js'
+import { type RlhfPipeline, type StageName, stageNames } from '../pipeline/index.js'
 import { type Report, reportFor } from '../progress/index.js'
 import type { RawConfig } from '../train/index.js'
 import { readConfigFlags } from './config-flags.js'
@@ -64,19 +64,17 @@ export async function run(args: string[]): Promise<number> {
     throw new UsageError('expected --config FILE, or options as flags such as --base-model PATH')
   const stages = given.stages === undefined ? undefined : stagesOf(given.stages)
   const report = reportFor(process.env)
-  const made = { report, layers: [setLayer(set), layer] }
   let saveDir: string | undefined
   return interruptible({
     work: async signal => {
-      if (dryRun) return dry(await createRlhfPipeline(config, made), { stages, report, signal })
+      const made = await openPipeline(config, { report, layers: [setLayer(set), layer] }, signal)
+      const options = { resume, allowChange, signal, ...(stages ? { stages } : {}) }
+      if (dryRun) return dry(made, options, report)
+      saveDir = made.config.saveDir
       signal.addEventListener('abort', () => report.line(stopping), { once: true })
-      const onCreated = (one: RlhfPipeline): void => {
-        saveDir = one.config.saveDir
-      }
-      const chosen = stages ? { stages } : {}
-      const result = await pipeline(config, { ...made, ...chosen, resume, allowChange, signal, onCreated })
+      const result = await made.runFullPipeline(options)
       if (result.outcome === 'stopped') signal.throwIfAborted()
-      for (const line of afterwards(saveDir!, result.model)) report.line(line)
+      for (const line of afterwards(saveDir, result.model)) report.line(line)
       return 0
     },
     onInterrupt: () =>
@@ -102,11 +100,10 @@ function stagesOf(names: string): StageName[] {
 
 async function dry(
   pipeline: RlhfPipeline,
-  { stages, report, signal }: { stages: readonly StageName[] | undefined; report: Report; signal: AbortSignal },
+  options: Parameters<RlhfPipeline['check']>[0],
+  report: Report,
 ): Promise<number> {
-  const checked = await pipeline
-    .check({ ...(stages ? { stages } : {}), signal })
-    .catch(error => showMachine(error, report))
+  const checked = await pipeline.check(options).catch(error => showMachine(error, report))
   process.stdout.write(`${resolvedConfig(pipeline.config as RawConfig, pipeline.origins)}\n`)
   for (const name of pipeline.unusedOptions) report.line(`${name}: has no effect: no stage of this pipeline uses it`)
   for (const { stage, resolved, models, data } of checked) {

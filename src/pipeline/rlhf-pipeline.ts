@@ -10,7 +10,7 @@ import { type EvaluationOptions, type EvaluationResult, evaluateModel } from '..
 import { checkNewDirectory, makeDirectory, readConfigFile, writeFileAtomic } from '../files/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import { type RewardNames, ruleNames } from '../reward/index.js'
-import { takeLock } from '../run/index.js'
+import { refuseHeld, takeLock } from '../run/index.js'
 import { type Commits, locateModel, locateNames } from '../source/index.js'
 import { Tokenizer } from '../text/index.js'
 import { type ConfigLayer, fileLayer, loadDefinitions, type ResolvedConfig, runVersions } from '../train/index.js'
@@ -24,7 +24,7 @@ import { generateSamples } from './samples.js'
 import { fromSeedConfig, isSeedConfig } from './seed-config.js'
 import { checkAllowed } from './stage-changes.js'
 import { PipelineLog } from './stage-logs.js'
-import { runStage, type StageResult } from './stage-runner.js'
+import { refuseUnfinished, runStage, type StageResult } from './stage-runner.js'
 import { givenOrMade, type StageName, stageModel, stageNames, usesRewardModel, wholePipeline } from './stages.js'
 import { unusedOptions } from './unused-options.js'
 
@@ -139,24 +139,22 @@ export class RlhfPipeline {
     return unusedOptions(this.#resolved)
   }
 
-  /** What a run would find, without running or writing anything. */
+  /** What a run would find, without running or writing anything; what a run refuses at its start is refused. */
   async check({
     stages,
-    signal = never,
-  }: {
-    stages?: readonly StageName[]
-    signal?: AbortSignal
-  } = {}): Promise<CheckedStage[]> {
-    await checkNewDirectory(this.config.saveDir).catch(error => refuse('saveDir', error))
+    baseModel,
+    ...options
+  }: RunOptions & { stages?: readonly StageName[]; baseModel?: string } = {}): Promise<CheckedStage[]> {
+    const run = runOptions(options)
+    const { saveDir } = this.config
+    await checkNewDirectory(saveDir).catch(error => refuse('saveDir', error))
+    await refuseHeld(join(saveDir, 'lock'))
     const into = await mkdtemp(join(tmpdir(), 'whetstone-pipeline-'))
     try {
-      const { pipeline } = await this.#located({ resume: false, allowChange: [], signal })
-      return await pipeline.#check(this.#inOrder(stages), {
-        into: join(into, 'base_model'),
-        resume: false,
-        rows: 'encode',
-        signal,
-      })
+      const place = { into: join(into, 'base_model'), rows: 'encode' } as const
+      const { pipeline, checked } = await this.#with({ baseModel }).#checked(this.#inOrder(stages), run, place)
+      await refuseUnfinished(checked, pipeline.#surroundings(checked, run))
+      return checked
     } finally {
       await rm(into, { recursive: true, force: true })
     }
@@ -217,27 +215,16 @@ export class RlhfPipeline {
     return result!
   }
 
-  /** With directories in place of ids of the Hub; a resume uses the commits of the start. */
-  async #located(options: Required<RunOptions>): Promise<{ pipeline: RlhfPipeline; commits: Commits }> {
-    const { resume, allowChange, signal } = options
-    const recorded = resume ? await recordedCommits(this.config.saveDir) : undefined
-    const around = { options: pipelinePaths, recorded, allowChange, report: this.#report, signal }
-    const { config, commits } = await locateNames(this.config, around)
-    const context = { report: this.#report, extensions: this.#extensions }
-    return { pipeline: new RlhfPipeline({ config, origins: this.origins }, context), commits }
-  }
-
   async #run(stages: readonly StageName[], options: RunOptions): Promise<StageResult[]> {
-    const { resume = false, allowChange = [], signal = never } = options
+    const run = runOptions(options)
     const { saveDir } = this.config
-    if (allowChange.length > 0 && !resume) throw new InputError('allowChange: needs resume')
-    checkAllowed(allowChange)
     await checkNewDirectory(saveDir).catch(error => refuse('saveDir', error))
     await makeDirectory(saveDir)
     const lock = await takeLock(join(saveDir, 'lock'))
     try {
-      const { pipeline, commits } = await this.#located({ resume, allowChange, signal })
-      return await pipeline.#runLocated(stages, { resume, allowChange, signal }, commits)
+      const place = { into: join(saveDir, 'base_model'), rows: 'read' } as const
+      const { pipeline, checked, commits } = await this.#checked(stages, run, place)
+      return await pipeline.#runChecked(checked, run, commits)
     } finally {
       await lock.release()
       // Remove the directory if nothing was started.
@@ -245,29 +232,42 @@ export class RlhfPipeline {
     }
   }
 
-  async #runLocated(
+  /**
+   * Everything before the first stage, of a run and of a dry run. Names of the Hub become directories; a resume uses the commits of
+   * the start.
+   */
+  async #checked(
     stages: readonly StageName[],
     { resume, allowChange, signal }: Required<RunOptions>,
+    place: { readonly into: string; readonly rows: 'read' | 'encode' },
+  ): Promise<{ pipeline: RlhfPipeline; checked: CheckedStage[]; commits: Commits }> {
+    const { saveDir } = this.config
+    const recorded = resume ? await recordedCommits(saveDir) : undefined
+    const around = { options: pipelinePaths, recorded, allowChange, report: this.#report, signal }
+    const { config, commits } = await locateNames(this.config, around)
+    const extensions = this.#extensions
+    const pipeline = new RlhfPipeline({ config, origins: this.origins }, { report: this.#report, extensions })
+    const checked = await pipeline.#check(stages, { ...place, resume, signal })
+    if (resume) await checkResume(checked, { config, extensions, allowChange })
+    return { pipeline, checked, commits }
+  }
+
+  #surroundings(checked: readonly CheckedStage[], run: Required<RunOptions>) {
+    const { config } = checked[0]!.resolved
+    return { pipeline: this.#resolved, extensions: this.#extensions, report: this.#report, ...run, base: config.model }
+  }
+
+  async #runChecked(
+    checked: readonly CheckedStage[],
+    run: Required<RunOptions>,
     commits: Commits,
   ): Promise<StageResult[]> {
-    const { saveDir } = this.config
-    const checked = await this.#check(stages, {
-      into: join(saveDir, 'base_model'),
-      resume,
-      rows: 'read',
-      signal,
-    })
-    if (resume) await checkResume(checked, { config: this.config, extensions: this.#extensions, allowChange })
     await this.#keepConfig(commits)
     const log = new PipelineLog(this.config, this.#report)
     for (const name of this.unusedOptions)
       await log.write('warning', `${name}: has no effect: no stage of this pipeline uses it`)
-    const around = {
-      ...{ pipeline: this.#resolved, extensions: this.#extensions, report: this.#report },
-      ...{ resume, allowChange, signal, base: checked[0]!.resolved.config.model },
-      log,
-      samples: await SampleLog.open(this.config, checked, signal),
-    }
+    const samples = await SampleLog.open(this.config, checked, run.signal)
+    const around = { ...this.#surroundings(checked, run), log, samples }
     const results: StageResult[] = []
     for (const one of checked) {
       results.push(
@@ -337,6 +337,13 @@ export class RlhfPipeline {
       )
     return found
   }
+}
+
+/** With defaults, and with names that there are. */
+function runOptions({ resume = false, allowChange = [], signal = never }: RunOptions): Required<RunOptions> {
+  if (allowChange.length > 0 && !resume) throw new InputError('allowChange: needs resume')
+  checkAllowed(allowChange)
+  return { resume, allowChange, signal }
 }
 
 /** Commits of the models and data sets of the Hub that a pipeline began with. */

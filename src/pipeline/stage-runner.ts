@@ -26,7 +26,7 @@ import { areAllowed, changedError, stageChanges } from './stage-changes.js'
 import { rewardsFile, type StageConfig, stageConfig } from './stage-configs.js'
 import { stageInputs } from './stage-inputs.js'
 import { keepStageLogs, type PipelineLog } from './stage-logs.js'
-import { type StageRecord, writeStageRecord } from './stage-record.js'
+import { readStageRecord, type StageRecord, writeStageRecord } from './stage-record.js'
 import { setAside, stageState } from './stage-state.js'
 import { givenOrMade, type StageName, stageDirectory, stageModel, usesRewardModel } from './stages.js'
 
@@ -45,50 +45,74 @@ export interface StageResult {
   readonly best?: Best
 }
 
-interface StageSurroundings {
+/** What the state of a stage follows from. */
+interface StageOrigin {
   readonly pipeline: ResolvedConfig<PipelineConfig>
   readonly extensions: PipelineExtensions
   /** The model that SFT begins with. */
   readonly base: string
   readonly resume: boolean
-  /** Options that a resumed stage may have otherwise. */
-  readonly allowChange: readonly string[]
-  readonly samples: SampleLog
-  readonly log: PipelineLog
   readonly report: Report
   readonly signal: AbortSignal
 }
 
-export async function runStage(
-  { stage, models: { tokenizer }, data }: CheckedStage,
-  around: StageSurroundings,
-): Promise<StageResult> {
-  const { pipeline, extensions, resume, allowChange, samples, log, signal } = around
+interface StageSurroundings extends StageOrigin {
+  /** Options that a resumed stage may have otherwise. */
+  readonly allowChange: readonly string[]
+  readonly samples: SampleLog
+  readonly log: PipelineLog
+}
+
+/** The reward model that the last stage scores with, if it is one. */
+const scorerOf = (stage: StageName, config: PipelineConfig): string | undefined =>
+  stage === 'ppo' && usesRewardModel(config) ? givenOrMade(config, 'reward') : undefined
+
+/** The inputs of a stage, and whether a run in its directory has the same. An unfinished one is refused unless it is resumed. */
+async function inspectStage({ stage, models: { tokenizer }, data }: CheckedStage, around: StageOrigin) {
+  const { pipeline, extensions, resume } = around
   const { config } = pipeline
   const directory = stageDirectory(config, stage)
-  const model = stageModel(config, stage)
-  const rewardModel = stage === 'ppo' && usesRewardModel(config) ? givenOrMade(config, 'reward') : undefined
-  const result = (outcome: StageResult['outcome'], { step = 0, metrics = {}, best }: Came): StageResult => ({
-    ...{ stage, outcome, directory, model, step, metrics },
-    ...(best ? { best } : {}),
-  })
-
-  // Its inputs, and whether a finished run has the same.
   const start = await startOf(stage, tokenizer, around)
   const { context } = (await readConfig(start)).decoder
   const resolved = stageConfig(stage, pipeline, { model: start, context })
   if (stage === 'reward' && extensions.createRewardModel)
     await checkMadeRewardModel(resolved, givenOrMade(config, 'sft'))
-  const inputs = await stageInputs(resolved, { data, rewardModel, functions: stageFunctions(stage, extensions) })
-  const state = await stageState(directory, model, inputs)
-  if (state.kind === 'current') {
-    await log.write('info', `${stage}: already done with the same config, data and models`)
-    return result('skipped', state.record)
-  }
+  const functions = stageFunctions(stage, extensions)
+  const inputs = await stageInputs(resolved, { data, rewardModel: scorerOf(stage, config), functions })
+  const state = await stageState(directory, stageModel(config, stage), inputs)
   if (state.kind === 'unfinished' && !resume)
     throw new InputError(`${directory}: this stage was started and not finished`, {
       remedy: 'Resume it with --resume (resume: true), or move its directory away to start again.',
     })
+  return { start, resolved, inputs, state }
+}
+
+/** A dry run refuses an unfinished stage as a run does, if no earlier stage has to run before it. */
+export async function refuseUnfinished(checked: readonly CheckedStage[], around: StageOrigin): Promise<void> {
+  const { config } = around.pipeline
+  for (const one of checked) {
+    if ((await readStageRecord(stageDirectory(config, one.stage))) === undefined) return
+    if (one.stage === 'reward' && around.extensions.createRewardModel) return
+    if ((await inspectStage(one, around)).state.kind !== 'current') return
+  }
+}
+
+export async function runStage(checked: CheckedStage, around: StageSurroundings): Promise<StageResult> {
+  const { stage } = checked
+  const { pipeline, resume, allowChange, samples, log, signal } = around
+  const { config } = pipeline
+  const directory = stageDirectory(config, stage)
+  const model = stageModel(config, stage)
+  const rewardModel = scorerOf(stage, config)
+  const result = (outcome: StageResult['outcome'], { step = 0, metrics = {}, best }: Came): StageResult => ({
+    ...{ stage, outcome, directory, model, step, metrics },
+    ...(best ? { best } : {}),
+  })
+  const { start, resolved, inputs, state } = await inspectStage(checked, around)
+  if (state.kind === 'current') {
+    await log.write('info', `${stage}: already done with the same config, data and models`)
+    return result('skipped', state.record)
+  }
   const changes = state.kind === 'stale' ? stageChanges(stage, resolved.training, state.changed) : []
   const names = [...new Set(changes.map(({ name }) => name))].join(', ')
   const goesOn = state.kind === 'unfinished' || (state.kind === 'stale' && resume && areAllowed(changes, allowChange))
@@ -147,7 +171,7 @@ const shown = ({ metric, value, step }: Best, training: TrainingName): string =>
 async function startOf(
   stage: StageName,
   tokenizer: Tokenizer,
-  { pipeline: { config }, extensions, base, resume, report, signal }: StageSurroundings,
+  { pipeline: { config }, extensions, base, resume, report, signal }: StageOrigin,
 ): Promise<string> {
   if (stage === 'sft') return base
   const { createRewardModel } = extensions

@@ -17,7 +17,7 @@ export {
 } from './identity.js'
 export { Journal } from './journal.js'
 export type { JournalRecord, LocatedRecord } from './journal-lines.js'
-export { takeLock } from './lock.js'
+export { refuseHeld, takeLock } from './lock.js'
 export {
   defineLogger,
   isLoggerDefinition,
