@@ -86,7 +86,7 @@ const head = (of: string): string =>
 
 function fileOf(of: string, entries: readonly InterfaceOptions[]): string {
   const imports = entries.map(({ name, from }) => `import type { ${schemaName(name)} } from '${from}'`).sort()
-  return `${head(of)}${imports.join('\n')}\n\n${entries.map(optionInterfaces).join('\n')}`
+  return `${head(of)}${imports.join('\n')}\n\n${optionInterfaces(entries)}`
 }
 
 const onRows = ['model', 'data', 'validationData', 'output']

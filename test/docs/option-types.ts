@@ -19,9 +19,14 @@ export interface InterfaceOptions {
 
 export const schemaName = (name: string): string => `${name[0]!.toLowerCase()}${name.slice(1)}Schema`
 
-/** Interfaces of a schema and of its sections. */
-export function optionInterfaces({ name, schema, about, live }: InterfaceOptions): string {
-  return interfaces({ name, below: '', schema, about, live, type: `z.input<typeof ${schemaName(name)}>` }).join('\n')
+/** Interfaces of schemas and of their sections; equal sections have one. */
+export function optionInterfaces(entries: readonly InterfaceOptions[]): string {
+  const known = new Map<string, string>()
+  return entries
+    .flatMap(({ name, schema, about, live }) =>
+      interfaces({ name, below: '', schema, about, live, type: `z.input<typeof ${schemaName(name)}>`, known }),
+    )
+    .join('\n')
 }
 
 interface Section extends Omit<InterfaceOptions, 'from'> {
@@ -29,9 +34,11 @@ interface Section extends Omit<InterfaceOptions, 'from'> {
   readonly below: string
   /** An expression for its type. */
   readonly type: string
+  /** The interfaces of sections that were made, by their texts. */
+  readonly known: Map<string, string>
 }
 
-function interfaces({ name, below, schema, about, live, type }: Section): string[] {
+function interfaces({ name, below, schema, about, live, type, known }: Section): string[] {
   const [written, input, plain] = [`${name}Written${below}`, `${name}Input${below}`, `${name}Plain${below}`]
   const inner: string[] = []
   const fields = Object.entries(schema.shape).map(([key, field]) => {
@@ -45,11 +52,15 @@ function interfaces({ name, below, schema, about, live, type }: Section): string
     if (!(section instanceof z.ZodObject)) return { isLive, text: `${comment}  ${key}${success ? '?' : ''}: ${own}` }
     const deeper = `${below}${key[0]!.toUpperCase()}${key.slice(1)}`
     const liveBelow = live.filter(one => one.startsWith(`${key}.`)).map(one => one.slice(key.length + 1))
-    const shared = { name, schema: section, about: option.description ?? '', live: liveBelow }
-    inner.push(...interfaces({ ...shared, below: deeper, type: `NonNullable<${own}>` }))
+    const shared = { name, schema: section, about: option.description ?? '', live: liveBelow, known }
+    const made = interfaces({ ...shared, below: deeper, type: `NonNullable<${own}>` })
+    const same = made.join('').replaceAll(new RegExp(`\\b${name}\\w*${deeper}\\b|NonNullable<.*>`, 'g'), '')
+    const before = known.get(same)
+    if (before === undefined) inner.push(...made)
+    known.set(same, before ?? `${name}Input${deeper}`)
     return {
       isLive,
-      text: `${comment}  ${key}${success ? '?: ' : ': '}${name}Input${deeper}${success ? ' | undefined' : ''}`,
+      text: `${comment}  ${key}${success ? '?' : ''}: ${known.get(same)}${success ? ' | undefined' : ''}`,
     }
   })
   const body = (which: typeof fields): string => `{\n${which.map(({ text }) => text).join('\n')}\n}\n`
@@ -64,6 +75,5 @@ function interfaces({ name, below, schema, about, live, type }: Section): string
 
 function docComment(description: string, given: string | undefined, indent: string): string {
   const text = description.replaceAll('*/', '*\\/')
-  if (given === undefined) return `${indent}/** ${text} */\n`
-  return `${indent}/**\n${indent} * ${text}\n${indent} *\n${indent} * @defaultValue \`${given}\`\n${indent} */\n`
+  return `${indent}/** ${text}${given === undefined ? '' : ` @defaultValue \`${given}\``} */\n`
 }
