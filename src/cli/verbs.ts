@@ -22,7 +22,10 @@ interface VerbGroup {
   verbs: readonly VerbEntry[]
 }
 
-/** The command of a training: loaded only when it is used. */
+/** A verb; its module is loaded only when it is used. */
+const verb = (name: string, summary: string, load: VerbEntry['load']): VerbEntry => ({ name, summary, load })
+const longVerb = (...parts: Parameters<typeof verb>): VerbEntry => ({ ...verb(...parts), takesLong: true })
+
 const training = (name: TrainingName) => async (): Promise<Verb> => {
   const { trainCommand } = await import('./train-command.js')
   return trainCommand(name)
@@ -33,144 +36,59 @@ export const verbGroups: readonly VerbGroup[] = [
   {
     title: 'Start',
     verbs: [
-      {
-        name: 'doctor',
-        summary: 'check the installation and its devices',
-        load: () => import('./doctor.js'),
-      },
-      {
-        name: 'setup',
-        summary: 'find or download libtorch and build the bridge to it',
-        load: () => import('./setup.js'),
-      },
-      {
-        name: 'download',
-        summary: 'fetch a model or a data set of the Hugging Face Hub',
-        load: () => import('./download.js'),
-      },
-      {
-        name: 'demo',
-        summary: 'SFT, a reward model, PPO and GRPO from scratch',
-        takesLong: true,
-        load: () => import('./demo.js'),
-      },
+      verb('doctor', 'check the installation and its devices', () => import('./doctor.js')),
+      verb('setup', 'find or download libtorch and build the bridge to it', () => import('./setup.js')),
+      verb('download', 'fetch a model or a data set of the Hugging Face Hub', () => import('./download.js')),
+      longVerb('demo', 'SFT, a reward model, PPO and GRPO from scratch', () => import('./demo.js')),
     ],
   },
   {
     title: 'Make',
     verbs: [
-      { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
-      { name: 'init', summary: 'make a model with random weights', load: () => import('./init.js') },
-      {
-        name: 'import',
-        summary: 'make a model directory of a GGUF file',
-        takesLong: true,
-        load: () => import('./import.js'),
-      },
-      {
-        name: 'generate',
-        summary: 'generate responses to a file of prompts',
-        takesLong: true,
-        load: () => import('./generate.js'),
-      },
-      {
-        name: 'score',
-        summary: 'compute log-probabilities or reward scores of a file',
-        takesLong: true,
-        load: () => import('./score.js'),
-      },
-      {
-        name: 'experience',
-        summary: 'sample responses, score them and compute advantages',
-        takesLong: true,
-        load: () => import('./experience.js'),
-      },
-      {
-        name: 'advantages',
-        summary: 'recompute advantages from saved samples',
-        load: () => import('./advantages.js'),
-      },
+      verb('tokenizer', 'train a small tokenizer with chat tokens', () => import('./tokenizer.js')),
+      verb('init', 'make a model with random weights', () => import('./init.js')),
+      longVerb('import', 'make a model directory of a GGUF file', () => import('./import.js')),
+      longVerb('generate', 'generate responses to a file of prompts', () => import('./generate.js')),
+      longVerb('score', 'compute log-probabilities or reward scores of a file', () => import('./score.js')),
+      longVerb('experience', 'sample responses, score them and compute advantages', () => import('./experience.js')),
+      verb('advantages', 'recompute advantages from saved samples', () => import('./advantages.js')),
     ],
   },
   {
     title: 'Train',
     verbs: [
-      { name: 'new', summary: 'write a config with comments', load: () => import('./new.js') },
-      { name: 'sft', summary: 'fine-tune a model on conversations', takesLong: true, load: training('sft') },
-      {
-        name: 'reward',
-        summary: 'train a reward model, or test a reward',
-        takesLong: true,
-        load: () => import('./reward.js'),
-      },
-      {
-        name: 'rl',
-        summary: 'train with rewards; also: grpo, ppo, rloo, dapo, gspo, ...',
-        takesLong: true,
-        load: training('rl'),
-      },
-      {
-        name: 'dpo',
-        summary: 'train on preferences; also: ipo, kto',
-        takesLong: true,
-        load: training('preference'),
-      },
-      {
-        name: 'pipeline',
-        summary: 'SFT, a reward model and PPO, one after another',
-        takesLong: true,
-        load: () => import('./pipeline.js'),
-      },
-      {
-        name: 'export',
-        summary: 'write a model as a GGUF file or a directory',
-        takesLong: true,
-        load: () => import('./export.js'),
-      },
-      {
-        name: 'push',
-        summary: 'upload a model or a data set to the Hugging Face Hub',
-        load: () => import('./push.js'),
-      },
-      { name: 'schema', summary: 'print the JSON Schema of a config, for editors', load: () => import('./schema.js') },
+      verb('new', 'write a config with comments', () => import('./new.js')),
+      longVerb('sft', 'fine-tune a model on conversations', training('sft')),
+      longVerb('reward', 'train a reward model, or test a reward', () => import('./reward.js')),
+      longVerb('rl', 'train with rewards; also: grpo, ppo, rloo, dapo, gspo, ...', training('rl')),
+      longVerb('dpo', 'train on preferences; also: ipo, kto', training('preference')),
+      longVerb('pipeline', 'SFT, a reward model and PPO, one after another', () => import('./pipeline.js')),
+      longVerb('export', 'write a model as a GGUF file or a directory', () => import('./export.js')),
+      verb('push', 'upload a model or a data set to the Hugging Face Hub', () => import('./push.js')),
+      verb('schema', 'print the JSON Schema of a config, for editors', () => import('./schema.js')),
     ],
   },
   {
     title: 'Look',
     verbs: [
-      {
-        name: 'explain',
-        summary: 'describe a loss, estimator, preset or generator of a file',
-        load: () => import('./explain-definition.js'),
-      },
-      { name: 'data', summary: 'show the contents of a data file', load: () => import('./data.js') },
-      { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
-      { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },
-      {
-        name: 'eval',
-        summary: 'measure a model: perplexity, reward, accuracy, win rate',
-        takesLong: true,
-        load: () => import('./eval.js'),
-      },
-      {
-        name: 'replay',
-        summary: 'recompute the batches of a run and compare them',
-        takesLong: true,
-        load: () => import('./replay.js'),
-      },
+      verb(
+        'explain',
+        'describe a loss, estimator, preset or generator of a file',
+        () => import('./explain-definition.js'),
+      ),
+      verb('data', 'show the contents of a data file', () => import('./data.js')),
+      verb('runs', 'list training runs, or compare two', () => import('./runs.js')),
+      verb('plot', 'draw curves of training runs', () => import('./plot.js')),
+      longVerb('eval', 'measure a model: perplexity, reward, accuracy, win rate', () => import('./eval.js')),
+      longVerb('replay', 'recompute the batches of a run and compare them', () => import('./replay.js')),
     ],
   },
   {
     title: 'Serve',
     verbs: [
-      { name: 'chat', summary: 'chat with a model', takesLong: true, load: () => import('./chat.js') },
-      {
-        name: 'serve',
-        summary: 'serve a model with the OpenAI API',
-        takesLong: true,
-        load: () => import('./serve.js'),
-      },
-      { name: 'engine', summary: 'start a vLLM or SGLang server for a run', load: () => import('./engine.js') },
+      longVerb('chat', 'chat with a model', () => import('./chat.js')),
+      longVerb('serve', 'serve a model with the OpenAI API', () => import('./serve.js')),
+      verb('engine', 'start a vLLM or SGLang server for a run', () => import('./engine.js')),
     ],
   },
 ]
