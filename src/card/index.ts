@@ -1,10 +1,3 @@
 /** The model card of a run: README.md in the form of Hugging Face, and the curves beside it. */
-export {
-  type CardForm,
-  type ModelCard,
-  type ModelCardOptions,
-  modelCard,
-  runOfModel,
-  writeModelCard,
-} from './model-card.js'
+export * from './model-card.js'
 export { publicConfig, publicName } from './public-names.js'

@@ -17,14 +17,7 @@ export { type FolderContents, type FolderPlan, planFolder } from './folders/plan
 export { answerColumns } from './formats/fields.js'
 export { type Inspection, type InspectOptions, inspectData } from './inspect.js'
 export type { LengthSummary } from './lengths.js'
-export {
-  type DataOptions,
-  type DataSource,
-  type DataSpec,
-  dataOptionsSchema,
-  dataOptionsShape,
-  dataSchema,
-} from './options.js'
+export * from './options.js'
 export {
   type FilePrompt,
   type Media,
@@ -41,20 +34,4 @@ export type { Column, RowSchema } from './row-schema.js'
 export { readSamples, type SavedSample } from './samples.js'
 export { Permutation } from './shuffle.js'
 export { isPartOfFolder } from './source-files.js'
-export {
-  type ConversationExample,
-  type DataCursor,
-  type DataFileReport,
-  type DataReport,
-  type Dataset,
-  type ExampleCounts,
-  type ExampleKind,
-  type ExampleSet,
-  type ExampleStream,
-  type Examples,
-  type LabelledExample,
-  type PreferenceExample,
-  type PromptExample,
-  type SkippedRow,
-  sequencesOf,
-} from './types.js'
+export * from './types.js'

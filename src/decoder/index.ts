@@ -1,13 +1,6 @@
 export { type Rows, rowsOf, shortLength } from './attention.js'
 export { composeLayerOps, joinColumns, type LowRank, normColumns, type PlainOps } from './composed-ops.js'
-export {
-  architectureName,
-  type DecoderConfig,
-  type HeadLayout,
-  type ModelConfig,
-  parseConfig,
-  readConfig,
-} from './config.js'
+export * from './config.js'
 export { deferredLayerOps } from './deferred-ops.js'
 export { ModelError } from './errors.js'
 export { type Family, families, familyOf, type TextFamily } from './families/index.js'

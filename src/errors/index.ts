@@ -2,7 +2,7 @@
 export { linkedController, onAbort } from './abort.js'
 export { type ErrorCode, errorCodes } from './codes.js'
 export { didYouMean, nearest } from './did-you-mean.js'
-export { ConfigError, InputError, naming, refuse, WhetstoneError, type WhetstoneErrorOptions } from './errors.js'
+export * from './errors.js'
 export { type Problem, problemOf, rowProblem } from './problem.js'
 export { ProblemList } from './problem-list.js'
 export { type SchemaProblemOptions, schemaProblemList, schemaProblems } from './schema-problems.js'

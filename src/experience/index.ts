@@ -20,10 +20,4 @@ export {
   type PromptCounts,
   promptLimit,
 } from './prompts.js'
-export type {
-  Inference,
-  JournalledInference,
-  JournalledReward,
-  RolloutJournal,
-  SampleKey,
-} from './rollout-journal.js'
+export type * from './rollout-journal.js'

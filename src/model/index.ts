@@ -16,7 +16,7 @@ export { planBatches } from './batch.js'
 export { ModelError, NonFiniteError } from './errors.js'
 export { copyTokenizer, tokenizerFiles } from './export.js'
 export { planHead } from './head.js'
-export { type InitModelOptions, initModel, type ModelShape, newConfig, type Size, sizes } from './init.js'
+export * from './init.js'
 export { type FreezeVision, inspectModel, type LoadOptions, type OptimizerOptions } from './loading.js'
 export { LocalModel } from './local-model.js'
 export type { MastersKind } from './masters.js'
@@ -25,14 +25,6 @@ export { modelFiles } from './model-files.js'
 export type { ModelInput } from './model-input.js'
 export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
 export { stateDtype } from './state.js'
-export type {
-  ExportOptions,
-  ExportReport,
-  ModelCapabilities,
-  PolicyVersion,
-  TokenModel,
-  TrainStepOptions,
-  TrainStepResult,
-} from './token-model.js'
+export type * from './token-model.js'
 export { checkStepOptions } from './training.js'
 export type { LoadProgress } from './weights.js'

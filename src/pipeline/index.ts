@@ -14,13 +14,7 @@ export {
   resolvePipelineConfig,
 } from './config.js'
 export type { PipelineExtensions } from './extensions.js'
-export {
-  createRlhfPipeline,
-  type PipelineResult,
-  type PipelineSettings,
-  RlhfPipeline,
-  type RunOptions,
-} from './rlhf-pipeline.js'
+export * from './rlhf-pipeline.js'
 export { seedNames } from './seed-config.js'
 export { optionNames, stageDefaults } from './stage-configs.js'
 export type { StageResult } from './stage-runner.js'

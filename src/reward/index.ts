@@ -7,10 +7,5 @@
 export * from './library.js'
 export { type LoadRewardsOptions, loadRewardOptions, loadRewards } from './load.js'
 export { namedRewards, type RewardNames, rewardForms, ruleNames } from './named-rewards.js'
-export {
-  locateRewardModels,
-  type NamedRewardModel,
-  namedRewardModels,
-  rewardFiles,
-} from './reward-files.js'
+export * from './reward-files.js'
 export { rewardModelPlace } from './spec.js'

@@ -5,33 +5,16 @@ export { type DefinedReward, defineReward } from './define-reward.js'
 export { type ComputeOptions, type RewardBatch, RewardComputationEngine } from './engine.js'
 export { type RewardEngineOptions, rewardOptionNames } from './engine-options.js'
 export { RewardConfigError, RewardStoppedError, SourceError } from './errors.js'
-export {
-  type BatchReward,
-  batchReward,
-  type CustomRewardFunc,
-  customReward,
-  type FunctionOptions,
-  type SampleReward,
-  sampleReward,
-} from './function-source.js'
+export * from './function-source.js'
 export { decodeRewardInput, type RewardInput, type RewardRow, textRewardInput } from './input.js'
 export { type ModelRewardOptions, modelReward, type RewardScorer } from './model-source.js'
-export {
-  type CombinedReward,
-  type FailedReward,
-  type FailureReason,
-  failureReasons,
-  type RewardOutcome,
-  type RewardScore,
-  type ScoredReward,
-  type SourceOutcome,
-} from './outcome.js'
+export * from './outcome.js'
 export type { RecipeEntry, RewardRecipe } from './recipe.js'
 export { type DialectName, dialectNames, type SentAs } from './remote/dialects.js'
 export { type GrpcRewardOptions, grpcReward } from './remote/grpc-source.js'
 export { type HttpRewardOptions, httpReward, type TlsOptions } from './remote/http-source.js'
 export { remoteReward } from './remote/remote-source.js'
-export { type ResolvedRewardModels, type RewardModel, type RewardModels, rewardModelsOf } from './reward-models.js'
+export * from './reward-models.js'
 export {
   type AnswerPlace,
   type ExactMatchOptions,

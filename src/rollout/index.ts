@@ -14,25 +14,7 @@ export {
   generationConfigLines,
   readGenerationConfig,
 } from './generation-config.js'
-export type {
-  Failure,
-  FailureReason,
-  GenerateOptions,
-  GenerationRequest,
-  Generator,
-  GeneratorCapabilities,
-  GeneratorCounts,
-  Outcome,
-  Rejection,
-  Sample,
-  SampleLogprobs,
-  TokenEvent,
-  TopLogprobs,
-  VersionSpan,
-  WeightsAgreement,
-  WeightsProof,
-  WeightsUpdate,
-} from './generator.js'
+export type * from './generator.js'
 export { LocalEngine } from './local/engine.js'
 export type { EngineCounts } from './local/engine-core.js'
 export type { LocalEngineOptions } from './local/engine-options.js'

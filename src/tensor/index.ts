@@ -1,32 +1,13 @@
 export { checkpoint, customFunction, enableGrad, isGradEnabled, noGrad } from './autograd.js'
 export { type NumberLike, Sym } from './call.js'
 export { callOperator, operatorExists } from './call-operator.js'
-export {
-  backend,
-  type CudaDevice,
-  cudaDevice,
-  devicePattern,
-  expectedDevice,
-  memoryUse,
-  requireDevice,
-  resolveDevice,
-  Stream,
-  synchronize,
-  threads,
-} from './device.js'
+export * from './device.js'
 export { dither } from './dither.js'
 export { type ArrayOf, type Device, type DType, dtypeBytes, type TypedArray } from './dtype.js'
 export { ArgumentError, BridgeMissingError, DeviceError, OutOfMemoryError, TensorError } from './errors.js'
 export { Kernel, type KernelParameter, type Launch } from './kernel.js'
 export * from './operators.generated.js'
-export {
-  AdamW,
-  type AdamWOptions,
-  adamWRates,
-  checkClipNorm,
-  NonFiniteGradientError,
-  type StepOptions,
-} from './optim.js'
+export * from './optim.js'
 export { CapturedProgram, type InputKind, Program, record } from './program.js'
 export { manualSeed, RandomGenerator } from './random.js'
 export * from './safetensors/index.js'

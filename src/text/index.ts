@@ -20,12 +20,6 @@ export { chatTemplateWords, templateUse } from './given-template.js'
 export { spacelessCharacter } from './scripts.js'
 export { type TokenIds, tokenIds } from './token-ids.js'
 export { type TokenReader, tokenReader } from './token-reader.js'
-export {
-  type DecodeOptions,
-  type EncodeOptions,
-  type EncodeUpToOptions,
-  type LoadTokenizerOptions,
-  Tokenizer,
-} from './tokenizer.js'
-export { MIN_VOCAB_SIZE, type TrainProgress, type TrainTokenizerOptions, trainTokenizer } from './train.js'
+export * from './tokenizer.js'
+export * from './train.js'
 export { readVocabulary, type Vocabulary, type VocabularyToken } from './vocabulary.js'

@@ -2,14 +2,7 @@
 
 export { type Report, reportFor, silentReport } from '../progress/index.js'
 export { checkGenerator } from './checks/check-generator.js'
-export {
-  type CheckedData,
-  type CheckedModel,
-  type CheckedModels,
-  checkData,
-  checkExamples,
-  checkModels,
-} from './checks/check-plan.js'
+export * from './checks/check-plan.js'
 export { deviceMemory, MachineError, requireMachine } from './checks/machine.js'
 export { estimateModel, type ModelMemory } from './checks/memory-estimate.js'
 export { type PlannedData, type PlannedUse, planRows, type TrainingPlan } from './checks/plan.js'
@@ -19,7 +12,7 @@ export { type GeneratorConfig, generatorOptionProblems, generatorSchema } from '
 export { experienceIdle, type IdleRule, idleOptions } from './config/idle-options.js'
 export { type GivenLogger, loggersOption, recordedLoggers } from './config/loggers.js'
 export { configJsonSchema, configOptions, optionTable } from './config/option-table.js'
-export { commonWords, preferenceOtherWords, rewardOtherWords, rlOtherWords } from './config/other-words.js'
+export * from './config/other-words.js'
 export {
   at,
   bare,

@@ -12,11 +12,4 @@ export { runRl } from './job.js'
 export { trainRl } from './loop.js'
 export { replayRl } from './replay.js'
 export { planRl } from './training-plan.js'
-export {
-  type CriticUpdate,
-  type CriticUpdateOptions,
-  type PolicyUpdate,
-  type PolicyUpdateOptions,
-  updateCritic,
-  updatePolicy,
-} from './update.js'
+export * from './update.js'
