@@ -53,7 +53,7 @@ export function runTraining(start: TrainingStart, told: (event: RunEvent) => voi
     const result = await training.run({
       ...job,
       ...located,
-      report,
+      report: whenTraining(report, () => line.doing('')),
       onEvent: emit,
       onChecked: async checked => {
         emit({ kind: 'checked', models: checked.models, data: checked.data })
@@ -108,6 +108,23 @@ async function checkOutput(output: string, intent: 'start' | 'resume' | 'look', 
   return holdsRun
 }
 
+/** Tells when a line that counts steps begins: from then on nothing is being prepared, also when that line has ended. */
+function whenTraining(report: Report, begun: () => void): Report {
+  return {
+    ...report,
+    live: () => {
+      const line = report.live()
+      return {
+        ...line,
+        show: status => {
+          if (status.share !== undefined) begun()
+          line.show(status)
+        },
+      }
+    },
+  }
+}
+
 /** A report whose lines are events too. */
 function eventReport(report: Report, emit: (event: RunEvent) => void): Report {
   return {
@@ -134,7 +151,7 @@ function eventReport(report: Report, emit: (event: RunEvent) => void): Report {
         doing: (text, far) => {
           line.doing(text, far)
           // How far it is comes many times a second; a program gets the stage once.
-          if (text !== doing) emit({ kind: 'stage', text })
+          if (text !== doing && text !== '') emit({ kind: 'stage', text })
           doing = text
         },
         end: () => line.end(),

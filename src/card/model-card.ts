@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { writeFileAtomic } from '../files/index.js'
 import { chart, toPng } from '../plot/index.js'
-import { mainMetrics, Run, type RunView } from '../run/index.js'
+import { curvesOf, mainMetrics, metricText, Run, type RunView } from '../run/index.js'
 import { hubId, publicConfig, publicName } from './public-names.js'
 
 /** What lies beside the card. */
@@ -61,9 +61,8 @@ export async function modelCard(model: string, options: ModelCardOptions = {}): 
       curves: undefined,
     }
   const facts = await factsOf(view)
-  const metrics = mainMetrics([view])
-  const curves =
-    metrics.length === 0 ? undefined : toPng(chart({ runs: [{ name: title, metrics: view.metrics }], metrics }))
+  const drawn = curvesOf([{ name: title, view }])
+  const curves = drawn.panels.length === 0 ? undefined : toPng(chart(drawn))
   const text = sections([
     frontMatter({
       ...(facts.baseId === undefined ? {} : { base_model: facts.baseId }),
@@ -153,8 +152,8 @@ function figures(view: RunView): string {
   const rows = mainMetrics([view]).flatMap(name => {
     const points = (view.metrics.get(name) ?? []).filter(({ value }) => Number.isFinite(value))
     if (points.length === 0) return []
-    const shown = (value: number): string => String(Number(value.toPrecision(4)))
-    return [`| ${name} | ${shown(points[0]!.value)} | ${shown(points.at(-1)!.value)} |`]
+    const shown = (place: number): string => metricText(name, points.at(place)!.value)
+    return [`| ${name} | ${shown(0)} | ${shown(-1)} |`]
   })
   if (rows.length === 0) return ''
   return [

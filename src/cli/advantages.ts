@@ -7,7 +7,7 @@ import {
   RolloutError,
   type RolloutSample,
 } from '../maths/index.js'
-import { count } from '../progress/index.js'
+import { count, numberText } from '../progress/index.js'
 import { advantageFlags, advantageHelp, advantageOptions, foldSwitches, withFlagNames } from './advantage-flags.js'
 import { readSamples, throwBadSamples } from './advantages-input.js'
 import { parseOptions, UsageError } from './flags.js'
@@ -96,12 +96,11 @@ function summary({ samples, tokens, groups, reward, kl, klCoef, ...info }: Advan
   const parts = [`${count(samples === 1 ? 'sample' : 'samples', 0).show(samples)}, ${show(tokens)}`]
   if (groups)
     parts.push(`${groups.count === 1 ? '1 group' : `${groups.count} groups`}, ${groups.zeroVariance} of equal rewards`)
-  if (reward) parts.push(`reward ${round(reward.mean)} (${round(reward.min)} to ${round(reward.max)})`)
-  if (kl !== undefined) parts.push(`KL ${round(kl)} at ${klCoef}`)
-  if (info.advantages) parts.push(`advantages ${round(info.advantages.mean)} ± ${round(info.advantages.std)}`)
-  if (info.rewardClipFraction > 0) parts.push(`${round(100 * info.rewardClipFraction)} % of rewards clipped`)
-  if (info.advantageClipFraction > 0) parts.push(`${round(100 * info.advantageClipFraction)} % of advantages clipped`)
+  if (reward) parts.push(`reward ${numberText(reward.mean)} (${numberText(reward.min)} to ${numberText(reward.max)})`)
+  if (kl !== undefined) parts.push(`KL ${numberText(kl)} at ${klCoef}`)
+  if (info.advantages) parts.push(`advantages ${numberText(info.advantages.mean)} ± ${numberText(info.advantages.std)}`)
+  if (info.rewardClipFraction > 0) parts.push(`${numberText(100 * info.rewardClipFraction)} % of rewards clipped`)
+  if (info.advantageClipFraction > 0)
+    parts.push(`${numberText(100 * info.advantageClipFraction)} % of advantages clipped`)
   return parts.join('; ')
 }
-
-const round = (value: number): string => String(Number(value.toPrecision(4)))

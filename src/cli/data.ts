@@ -7,7 +7,7 @@ import {
   type RenderedPart,
   type RenderedRow,
 } from '../data/index.js'
-import { count, reportFor } from '../progress/index.js'
+import { bytesText, count, numberText, reportFor } from '../progress/index.js'
 import { type LocateOptions, locateData, locateModel } from '../source/index.js'
 import { Tokenizer } from '../text/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
@@ -143,7 +143,7 @@ export function markerFor({ isTTY }: { isTTY?: boolean }, env: NodeJS.ProcessEnv
 
 export function describe(inspection: Inspection, mark: Marker): string {
   const { kind, otherKinds, files, rows, examples, formats, repeated, skipped, skippedLines, columns } = inspection
-  const lines = files.map(({ path, rows, bytes }) => `${path}: ${amount(rows, 'row')}, ${(bytes / 1e6).toFixed(1)} MB`)
+  const lines = files.map(({ path, rows, bytes }) => `${path}: ${amount(rows, 'row')}, ${bytesText(bytes)}`)
   const also = otherKinds.length === 0 ? '' : ` (also possible: ${otherKinds.join(', ')}; --kind)`
   lines.push('', `kind      ${kind}${examples === rows ? '' : `, ${amount(examples, 'example')}`}${also}`)
   lines.push(`formats   ${counted(formats) || 'none'}`)
@@ -175,7 +175,7 @@ function histogram({ lengths, unit }: Inspection): string[] {
   const width = Math.max(...labels.map(({ length }) => length))
   return [
     '',
-    `length in ${unit}: ${min} to ${max}, median ${median}, mean ${mean.toFixed(1)}, 95 % up to ${p95}`,
+    `length in ${unit}: ${min} to ${max}, median ${median}, mean ${numberText(mean)}, 95 % up to ${p95}`,
     ...bins.map((bin, i) => {
       const bar = '#'.repeat(Math.ceil((bin.count / largest) * 40))
       return `  ${labels[i]!.padStart(width)}  ${bar.padEnd(40)}  ${bin.count.toLocaleString('en')}`

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { bytesText } from '../progress/index.js'
 import { packageRoot, readBridgeRecord } from '../setup/index.js'
 import type { Device } from '../tensor/index.js'
 import { type Check, checkArithmetic, type TensorRoom } from './doctor-checks.js'
@@ -92,8 +93,7 @@ function describe({ checks, ...facts }: Diagnosis): string {
     const { built, available, graphs, devices } = facts.cuda
     const absent = built ? 'no usable device (this libtorch has CUDA)' : 'no (this libtorch is for the CPU)'
     lines.push(['CUDA', available ? `yes, ${graphs ? 'with' : 'without'} graphs` : absent])
-    for (const { name, totalBytes } of devices)
-      lines.push(['device', `${name}, ${(totalBytes / 2 ** 30).toFixed(1)} GiB`])
+    for (const { name, totalBytes } of devices) lines.push(['device', `${name}, ${bytesText(totalBytes)}`])
   }
   if (facts.threads !== undefined) lines.push(['threads', String(facts.threads)])
   if (facts.blas) lines.push(['BLAS', facts.blas])

@@ -1,4 +1,5 @@
 /** What a dry run found, for people. */
+import { bytesText } from '../progress/index.js'
 import { Run } from '../run/index.js'
 import { type CheckedData, type CheckedModels, deviceMemory } from '../train/index.js'
 
@@ -76,9 +77,9 @@ export function memoryLines(
   const rows = models.map(({ parameters, memory: one }) => [
     one.device === device ? one.name : `${one.name}, on ${one.device}`,
     number(parameters),
-    ...columns.map(name => (one[name] === 0 ? '' : size(one[name]))),
+    ...columns.map(name => (one[name] === 0 ? '' : bytesText(one[name]))),
   ])
-  const cached = cache === 0 ? [] : [['keys and values', '', '', '', '', '', '', size(cache)]]
+  const cached = cache === 0 ? [] : [['keys and values', '', '', '', '', '', '', bytesText(cache)]]
   const table = [header, ...rows, ...cached]
   const widths = header.map((_, i) => Math.max(...table.map(row => row[i]!.length)))
   const lines = table.map(row =>
@@ -95,12 +96,9 @@ export function memoryLines(
   return [
     `memory on ${device} in ${dtype}, ${number(tokens)} tokens at a time (an estimate):`,
     ...lines,
-    `  together about ${size(together)}${available === undefined ? '' : ` of ${size(available)}`}${here.length < models.length ? ` on ${device}` : ''}`,
+    `  together about ${bytesText(together)}${available === undefined ? '' : ` of ${bytesText(available)}`}${here.length < models.length ? ` on ${device}` : ''}`,
     ...warning,
   ]
 }
 
 const number = (value: number): string => value.toLocaleString('en')
-
-const size = (bytes: number): string =>
-  bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { checkExperience, type ExperienceFile, resolveExperience, startExperience } from '../api/index.js'
 import { InputError } from '../errors/index.js'
 import type { Experience, ExperienceInfo } from '../experience/index.js'
-import { count } from '../progress/index.js'
+import { count, numberText } from '../progress/index.js'
 import { promptIds, responseIds } from '../sequence/index.js'
 import { loadDefinitions, type RawConfig, type ResolvedConfig } from '../train/index.js'
 import { readConfigFlags } from './config-flags.js'
@@ -129,20 +129,19 @@ function experienceLine(one: Experience): string {
 }
 
 function summary(info: ExperienceInfo): string[] {
-  const number = (value: number): string => String(Number(value.toPrecision(4)))
   const row = (name: string, text: string): string => `  ${name.padEnd(16)} ${text}`
   const spread = (name: string, values: ExperienceInfo['reward']): string[] =>
     values
       ? [
           row(
             name,
-            `${number(values.mean)} (min ${number(values.min)}, p50 ${number(values.p50)}, p80 ${number(values.p80)}, max ${number(values.max)})`,
+            `${numberText(values.mean)} (min ${numberText(values.min)}, p50 ${numberText(values.p50)}, p80 ${numberText(values.p80)}, max ${numberText(values.max)})`,
           ),
         ]
       : []
   const named = (values: Readonly<Record<string, number>>): string =>
     Object.entries(values)
-      .map(([name, value]) => `${name} ${number(value)}`)
+      .map(([name, value]) => `${name} ${numberText(value)}`)
       .join(', ')
   const { seconds } = info
   const stages = Object.entries(seconds).filter(([name, value]) => name !== 'total' && value > 0)
@@ -154,21 +153,21 @@ function summary(info: ExperienceInfo): string[] {
     ...spread('shaped reward', info.shapedReward),
     ...spread('response length', info.responseLength),
     ...spread('total length', info.totalLength),
-    ...(info.kl === undefined ? [] : [row('KL', `${number(info.kl)}, coefficient ${number(info.klCoef)}`)]),
-    ...(info.entropy === undefined ? [] : [row('entropy', number(info.entropy))]),
+    ...(info.kl === undefined ? [] : [row('KL', `${numberText(info.kl)}, coefficient ${numberText(info.klCoef)}`)]),
+    ...(info.entropy === undefined ? [] : [row('entropy', numberText(info.entropy))]),
     ...(info.groups
-      ? [row('groups', `${info.groups.count}, ${number(100 * info.groups.zeroVarianceShare)} % of equal rewards`)]
+      ? [row('groups', `${info.groups.count}, ${numberText(100 * info.groups.zeroVarianceShare)} % of equal rewards`)]
       : []),
     ...(info.promptsCut + info.promptsLeftOut > 0
       ? [row('long prompts', `${info.promptsCut} cut, ${info.promptsLeftOut} skipped`)]
       : []),
-    row('truncated', `${number(100 * info.truncatedShare)} %`),
+    row('truncated', `${numberText(100 * info.truncatedShare)} %`),
     ...(Object.keys(info.drops).length > 0 ? [row('dropped', named(info.drops))] : []),
-    row('padding avoided', `${number(100 * info.paddingAvoided)} %`),
+    row('padding avoided', `${numberText(100 * info.paddingAvoided)} %`),
     row(
       'seconds',
-      `${stages.map(([name, value]) => `${name} ${number(value)}`).join(', ')}, total ${number(seconds.total)}`,
+      `${stages.map(([name, value]) => `${name} ${numberText(value, 3)}`).join(', ')}, total ${numberText(seconds.total, 3)}`,
     ),
-    row('speed', `${Math.round(info.tokensPerSecond).toLocaleString('en')} tokens/s`),
+    row('speed', `${numberText(Math.round(info.tokensPerSecond))} tokens/s`),
   ]
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type ExportedModel, exportModel } from '../api/index.js'
 import { writeModelCard } from '../card/index.js'
-import { type Report, reportFor } from '../progress/index.js'
+import { bytesText, type Report, reportFor } from '../progress/index.js'
 import { Run } from '../run/index.js'
 import { exportRun } from '../train/index.js'
 import { choice, flagHelp, readArguments, text, UsageError } from './flags.js'
@@ -71,7 +71,7 @@ export async function run(args: string[]): Promise<number> {
 
 function described({ path, source, parameters, bytes, files, notes }: ExportedModel): string {
   return [
-    `${path}: ${source}, ${parameters.toLocaleString('en-US')} parameters, ${(bytes / 1e6).toFixed(1)} MB`,
+    `${path}: ${source}, ${parameters.toLocaleString('en-US')} parameters, ${bytesText(bytes)}`,
     ...files.slice(1).map(file => `${file}`),
     ...notes.map(note => `Note: ${note}.`),
   ].join('\n')
@@ -92,7 +92,7 @@ async function writeCheckpoint(
       const form = what === 'adapter' ? 'adapter' : 'model'
       if (what !== 'base') await writeModelCard(out, run, { run, form })
       console.log(
-        `${out}: step ${made.step} of ${run}, ${made.parameters.toLocaleString('en-US')} parameters, ${(made.bytes / 1e6).toFixed(1)} MB`,
+        `${out}: step ${made.step} of ${run}, ${made.parameters.toLocaleString('en-US')} parameters, ${bytesText(made.bytes)}`,
       )
     },
     onInterrupt: () => report.line(`Interrupted. ${out} was not written.`),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { importModel } from '../api/index.js'
-import { reportFor } from '../progress/index.js'
+import { bytesText, reportFor } from '../progress/index.js'
 import { choice, directory, flagHelp, readArguments, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 
@@ -36,7 +36,7 @@ export async function run(args: string[]): Promise<number> {
         signal,
       })
       console.log(
-        `${out}: ${architecture} with ${parameters.toLocaleString('en-US')} parameters (${types.join(', ')} in the file), ${made.dtype}, ${(bytes / 1e6).toFixed(1)} MB`,
+        `${out}: ${architecture} with ${parameters.toLocaleString('en-US')} parameters (${types.join(', ')} in the file), ${made.dtype}, ${bytesText(bytes)}`,
       )
     },
     onInterrupt: () => report.line(`Interrupted. ${out} was not written.`),

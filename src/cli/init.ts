@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { families, initModel, type ModelShape, newConfig, type Size, sizes, type TextFamily } from '../model/index.js'
-import { reportFor } from '../progress/index.js'
+import { bytesText, reportFor } from '../progress/index.js'
 import { locateModel } from '../source/index.js'
 import { embeddingRows, Tokenizer } from '../text/index.js'
 import { choice, directory, flagHelp, flagName, integer, readFlags, toggle, UsageError } from './flags.js'
@@ -70,7 +70,7 @@ async function init(settings: Settings, shape: ModelShape, signal: AbortSignal):
   const number = (value: number) => value.toLocaleString('en')
   console.log(
     `${out}: ${(config.raw.architectures as string[])[0]} with ${number(made.parameters)} parameters, ` +
-      `${number(config.decoder.vocabSize)} tokens, ${dtype}, ${(made.bytes / 1e6).toFixed(1)} MB`,
+      `${number(config.decoder.vocabSize)} tokens, ${dtype}, ${bytesText(made.bytes)}`,
   )
 }
 

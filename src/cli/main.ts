@@ -3,7 +3,7 @@ import { didYouMean } from '../errors/index.js'
 import { reportFor, sayStarting } from '../progress/index.js'
 import { explain } from './explain.js'
 import { UsageError } from './flags.js'
-import { kinNames, kinVerb, verbGroups, verbs } from './verbs.js'
+import { kinNames, kinVerb, takesLong, verbGroups, verbs } from './verbs.js'
 import { warningsAsLines } from './warnings.js'
 
 const groups = verbGroups.map(
@@ -31,9 +31,9 @@ Documentation: docs/ in the package; start with docs/quick-start.md.
 export function start(args: string[]): Promise<number> {
   const { env, execArgv } = process
   warningsAsLines(reportFor(env), [...execArgv, env.NODE_OPTIONS ?? ''])
-  const entry = verbs.find(({ name }) => name === args[0])
-  const asksHelp = args.some(arg => ['--help', '-h', '--dry-run'].includes(arg))
-  if (entry?.takesLong && args.length > 1 && !asksHelp) sayStarting(`whetstone ${entry.name}: starting`, env)
+  // The report of a dry run is short: in a log it begins with what was found.
+  const isLog = args.includes('--dry-run') && !process.stderr.isTTY
+  if (takesLong(args) && !isLog) sayStarting(`whetstone ${args[0]}: starting`, env)
   return main(args)
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { didYouMean } from '../errors/index.js'
 import { writeFileAtomic } from '../files/index.js'
 import { chart, toPng, toSvg } from '../plot/index.js'
-import { mainMetrics } from '../run/index.js'
+import { curvesOf } from '../run/index.js'
 import { file, flagHelp, readArguments, text, UsageError } from './flags.js'
 import { readView } from './runs.js'
 
@@ -18,7 +18,8 @@ const flags = z.object({
 export const help = `Usage: whetstone plot RUN... [--out FILE.svg|FILE.png] [--metrics NAMES]
 
 Draws the metrics of one or more runs into a picture: one panel per metric, one colour per run, a smoothed line over the raw
-values. Runs in progress work too. docs/metrics.md explains the metrics.
+values, and the last value at its end. A metric that holds only rounding noise has no panel, unless --metrics names it. Runs
+in progress work too. docs/metrics.md explains the metrics.
 
 ${flagHelp(flags)}
 `
@@ -32,19 +33,24 @@ export async function run(args: string[]): Promise<number> {
   if (!encode) throw new UsageError(`--out: expected a file that ends in .svg or .png, got "${given.out}"`)
   const views = await Promise.all(positionals.map(readView))
   const known = [...new Set(views.flatMap(view => [...view.metrics.keys()]))].sort()
-  const metrics = given.metrics?.split(',').map(name => name.trim()) ?? mainMetrics(views)
-  for (const name of metrics)
+  const asked = given.metrics?.split(',').map(name => name.trim())
+  for (const name of asked ?? [])
     if (!known.includes(name))
       throw new UsageError(
         `--metrics: the runs have no "${name}"${didYouMean(name, known) || `; they have ${known.join(', ')}`}`,
       )
-  if (metrics.length === 0) throw new UsageError('the runs have no metrics yet')
   const names = views.map(({ directory }) => basename(normalize(directory)))
-  const runs = views.map((view, index) => ({
-    name: new Set(names).size === names.length ? names[index]! : view.directory,
-    metrics: view.metrics,
-  }))
-  await writeFileAtomic(given.out, encode(chart({ runs, metrics })))
-  console.log(`${given.out}: ${metrics.join(', ')}`)
+  const curves = curvesOf(
+    views.map((view, index) => ({
+      name: new Set(names).size === names.length ? names[index]! : view.directory,
+      view,
+    })),
+    asked,
+  )
+  const { panels, note } = curves
+  if (panels.length === 0) throw new UsageError(note ? `nothing to draw; ${note}` : 'the runs have no metrics yet')
+  await writeFileAtomic(given.out, encode(chart(curves)))
+  console.log(`${given.out}: ${panels.map(({ metric }) => metric).join(', ')}`)
+  if (note) console.log(note)
   return 0
 }

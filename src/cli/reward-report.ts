@@ -1,4 +1,5 @@
 /** Report of a reward over a file of samples. */
+import { numberText } from '../progress/index.js'
 import {
   type FailedReward,
   type RewardOutcome,
@@ -52,7 +53,7 @@ function distribution(rows: readonly ReportedRow[]): string {
     p90: quantile(0.9),
     max: rewards.at(-1)!,
   })
-    .map(([name, value]) => `${name} ${short(value)}`)
+    .map(([name, value]) => `${name} ${numberText(value)}`)
     .join('  ')
   return `rewards  ${line}\n${histogram(rewards)}`
 }
@@ -61,7 +62,7 @@ function histogram(rewards: readonly number[]): string {
   const values = [...new Set(rewards)]
   const bins =
     values.length <= fewValues
-      ? values.map(value => ({ label: short(value), count: rewards.filter(reward => reward === value).length }))
+      ? values.map(value => ({ label: numberText(value), count: rewards.filter(reward => reward === value).length }))
       : equalBins(rewards)
   const widest = Math.max(...bins.map(({ label }) => label.length))
   const most = Math.max(...bins.map(({ count }) => count))
@@ -77,7 +78,7 @@ function equalBins(sorted: readonly number[]): { label: string; count: number }[
   const [low, high] = [sorted[0]!, sorted.at(-1)!]
   const counts = new Array<number>(bars).fill(0)
   for (const reward of sorted) counts[Math.min(bars - 1, Math.floor(((reward - low) / (high - low)) * bars))]!++
-  const edge = (i: number) => short(low + ((high - low) * i) / bars)
+  const edge = (i: number) => numberText(low + ((high - low) * i) / bars)
   return counts.map((count, i) => ({ label: `${edge(i)} .. ${edge(i + 1)}`, count }))
 }
 
@@ -93,9 +94,9 @@ function table(
     const { mean, std, min, max, count } = statistics[name]!
     const source = sources[name]
     const time = source
-      ? `  ${source.calls} calls, ${short((source.seconds / Math.max(1, source.calls)) * 1000)} ms each`
+      ? `  ${source.calls} calls, ${numberText((source.seconds / Math.max(1, source.calls)) * 1000)} ms each`
       : ''
-    return `  ${name.padEnd(widest)}  ${short(mean)} ± ${short(std)}  (${short(min)} .. ${short(max)}, ${count} samples)${time}`
+    return `  ${name.padEnd(widest)}  ${numberText(mean)} ± ${numberText(std)}  (${numberText(min)} .. ${numberText(max)}, ${count} samples)${time}`
   })
   return `${title}\n${lines.join('\n')}`
 }
@@ -105,9 +106,9 @@ function worstRows(rows: readonly ReportedRow[], worst: number): string {
   const shown = scored.sort((a, b) => a.outcome.reward - b.outcome.reward).slice(0, worst)
   if (shown.length === 0) return ''
   const lines = shown.map(({ where, response, outcome }) => {
-    const parts = Object.entries(outcome.components).map(([name, value]) => `${name} ${short(value)}`)
+    const parts = Object.entries(outcome.components).map(([name, value]) => `${name} ${numberText(value)}`)
     const why = parts.length > 1 ? ` (${parts.join(', ')})` : ''
-    return `  ${where}: ${short(outcome.reward)}${why}\n    ${excerpt(response)}`
+    return `  ${where}: ${numberText(outcome.reward)}${why}\n    ${excerpt(response)}`
   })
   return `worst rows\n${lines.join('\n')}`
 }
@@ -122,10 +123,6 @@ function failures(rows: readonly ReportedRow[], summary: RewardSummary): string 
   })
   const more = failed.length > shownFailures ? `\n  and ${failed.length - shownFailures} more` : ''
   return `failures  ${reasons.join(', ')}\n${lines.join('\n')}${more}`
-}
-
-function short(value: number): string {
-  return String(Number(value.toPrecision(4)))
 }
 
 /** Also show the end, where answers are. Remove control characters, which would write to the terminal. */

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join, normalize } from 'node:path'
 import { z } from 'zod'
 import { InputError } from '../errors/index.js'
-import { configChanges, headline, type Json, Run, type RunView, syncRun } from '../run/index.js'
+import { configChanges, headline, type Json, metricText, Run, type RunView, syncRun } from '../run/index.js'
 import { recordedLoggers } from '../train/index.js'
 import { explain } from './explain.js'
 import { readArguments, UsageError } from './flags.js'
@@ -38,7 +38,7 @@ async function list(given: readonly string[]): Promise<number> {
     try {
       const view = await readWhole(directory)
       const best = headline(view)
-      const result = best ? `${best.name} ${shortNumber(best.point.value)}` : '-'
+      const result = best ? `${best.name} ${metricText(best.name, best.point.value)}` : '-'
       rows.push([
         directory,
         view.config.command,
@@ -104,7 +104,7 @@ async function compare(given: readonly string[]): Promise<number> {
   const metrics = [...new Set([...a.metrics.keys(), ...b.metrics.keys()])].sort()
   const last = (view: RunView, name: string): string => {
     const point = view.metrics.get(name)?.at(-1)
-    return point ? shortNumber(point.value) : '-'
+    return point ? metricText(name, point.value) : '-'
   }
   console.log(columns([...rows, ['', '', ''], ...metrics.map(name => [name, last(a, name), last(b, name)])]))
   return 0
@@ -140,10 +140,6 @@ function shown(value: Json | undefined): string {
   if (value === undefined) return '-'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return text.length > 40 ? `${text.slice(0, 37)}...` : text
-}
-
-function shortNumber(value: number): string {
-  return Number.isFinite(value) ? String(Number(value.toPrecision(4))) : String(value)
 }
 
 function age(milliseconds: number): string {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, type Report, reportFor } from '../progress/index.js'
+import { count, numberText, type Report, reportFor } from '../progress/index.js'
 import { MIN_VOCAB_SIZE, type TrainProgress, trainTokenizer } from '../text/index.js'
 import { actionFirst, directory, flagHelp, integer, readArguments, text } from './flags.js'
 import { interruptible } from './interrupt.js'
@@ -40,7 +40,9 @@ export async function run(args: string[]): Promise<number> {
         progress.end,
       )
       const short = trained.vocabSize < options.vocabSize ? ` (the text has no more pairs to merge)` : ''
-      console.log(`${trained.dir}: ${trained.vocabSize} tokens from ${trained.characters} characters${short}`)
+      console.log(
+        `${trained.dir}: ${numberText(trained.vocabSize)} tokens from ${numberText(trained.characters)} characters${short}`,
+      )
     },
     onInterrupt: () => report.line(`Interrupted. ${options.out} was not written.`),
   })

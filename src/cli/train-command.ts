@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { startTraining, type TrainingResult } from '../api/index.js'
 import { InputError } from '../errors/index.js'
 import { type Report, reportFor } from '../progress/index.js'
+import { metricText } from '../run/index.js'
 import {
   type CheckedTraining,
   type ConfigLayer,
@@ -127,13 +128,13 @@ function afterwards(training: Training, { best, step, directory, models }: Train
   return [
     ...(final ? [`${final}: the model after ${step} steps`] : []),
     ...(measured
-      ? [`${measured.model}: the best model, ${of} (${measured.best.metric} ${shown(measured.best.value)})`]
+      ? [
+          `${measured.model}: the best model, ${of} (${measured.best.metric} ${metricText(measured.best.metric, measured.best.value)})`,
+        ]
       : []),
     ...(final ? training.next(measured?.model ?? final).map(line => `  ${line}`) : []),
   ]
 }
-
-const shown = (value: number): string => String(Number(value.toPrecision(4)))
 
 /** The command that resumes, ready to paste. */
 export function resumeLine(verb: string, args: readonly string[]): string {

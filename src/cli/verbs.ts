@@ -11,8 +11,8 @@ interface VerbEntry {
   name: string
   /** One line; with its name at most 80 columns wide. */
   summary: string
-  /** Its work, or only loading its code, may take longer than a second. */
-  takesLong?: true
+  /** Its work, or only loading its code, may take longer than a second: with options, or also without any. */
+  takesLong?: 'with options' | 'always'
   load: () => Promise<Verb>
 }
 
@@ -24,7 +24,7 @@ interface VerbGroup {
 
 /** A verb; its module is loaded only when it is used. */
 const verb = (name: string, summary: string, load: VerbEntry['load']): VerbEntry => ({ name, summary, load })
-const longVerb = (...parts: Parameters<typeof verb>): VerbEntry => ({ ...verb(...parts), takesLong: true })
+const longVerb = (...parts: Parameters<typeof verb>): VerbEntry => ({ ...verb(...parts), takesLong: 'with options' })
 
 const training = (name: TrainingName) => async (): Promise<Verb> => {
   const { trainCommand } = await import('./train-command.js')
@@ -39,7 +39,10 @@ export const verbGroups: readonly VerbGroup[] = [
       verb('doctor', 'check the installation and its devices', () => import('./doctor.js')),
       verb('setup', 'find or download libtorch and build the bridge to it', () => import('./setup.js')),
       verb('download', 'fetch a model or a data set of the Hugging Face Hub', () => import('./download.js')),
-      longVerb('demo', 'SFT, a reward model, PPO and GRPO from scratch', () => import('./demo.js')),
+      {
+        ...verb('demo', 'SFT, a reward model, PPO and GRPO from scratch', () => import('./demo.js')),
+        takesLong: 'always',
+      },
     ],
   },
   {
@@ -93,6 +96,19 @@ export const verbGroups: readonly VerbGroup[] = [
   },
 ]
 
+/** Whether a command line takes long, from what is known before any code of the verb is loaded. */
+export function takesLong([name, ...rest]: readonly string[]): boolean {
+  if (name === undefined || rest.some(arg => arg === '--help' || arg === '-h')) return false
+  const long = verbs.find(one => one.name === name)?.takesLong ?? (knownKin.has(name) ? 'with options' : undefined)
+  return long === 'always' || (long === 'with options' && rest.length > 0)
+}
+
+/** Names of verbs that come from the trainings. The first line of a command does not wait for those to be loaded. */
+export const knownKin: ReadonlySet<string> = new Set([
+  ...['reward-model', 'ipo', 'kto', 'ppo', 'grpo', 'rloo', 'reinforce', 'reinforce++', 'reinforce_baseline'],
+  ...['reinforce-baseline', 'dr_grpo', 'dr-grpo', 'dapo', 'gspo', 'gmpo', 'cispo', 'cpgd'],
+])
+
 /** Names of such verbs. */
 export async function kinNames(): Promise<string[]> {
   const { trainings } = await import('../train/index.js')
@@ -109,7 +125,7 @@ export async function kinVerb(name: string): Promise<VerbEntry | undefined> {
     const found = Object.keys(training.kin).find(one => one === name || one.replaceAll('_', '-') === name)
     if (found === undefined) continue
     const load = async (): Promise<Verb> => (await import('./train-command.js')).trainCommand(training.name, found)
-    return { name: found, summary: training.about, takesLong: true, load }
+    return { name: found, summary: training.about, takesLong: 'with options', load }
   }
   return undefined
 }

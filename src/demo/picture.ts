@@ -6,7 +6,15 @@ import { curveNames } from './run-demo.js'
 
 /** Gives the files that were written. */
 export async function drawCurves(directory: string, runs: readonly ChartRun[]): Promise<string[]> {
-  const drawing = chart({ runs, metrics: Object.values(curveNames) })
+  const drawing = chart({
+    title: 'Reinforcement learning from scratch: held-out prompts, by iteration',
+    across: 'iteration (0 is SFT)',
+    runs,
+    panels: [
+      { metric: curveNames.accuracy, axis: 'share of right answers' },
+      { metric: curveNames.reward, axis: 'mean score' },
+    ],
+  })
   const files = { svg: join(directory, 'curves.svg'), png: join(directory, 'curves.png') }
   await writeFile(files.svg, toSvg(drawing))
   await writeFile(files.png, toPng(drawing))

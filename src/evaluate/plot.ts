@@ -1,6 +1,7 @@
 /** An evaluation as a picture: shares with their intervals, how rewards lie, texts against targets. */
 import { basename, resolve } from 'node:path'
 import { type BarPanel, barChart, type Drawing } from '../plot/index.js'
+import { shortText } from '../progress/index.js'
 import type { EvaluationResult } from './evaluate-model.js'
 import type { AnswerRecord, ModelEvaluation } from './result.js'
 
@@ -29,22 +30,30 @@ export function plotEvaluation({ evaluation, answers }: EvaluationResult): Drawi
     ...(model.accuracy?.passAt ?? [])
       .filter(({ k }) => k > 1)
       .flatMap(({ k }) => some(`pass@${k}`, one => one.accuracy?.passAt.find(other => other.k === k)?.value)),
-    ...(winRate ? [{ label: 'win rate', bars: [{ value: winRate.rate, interval: winRate.interval }] }] : []),
+    ...(winRate
+      ? [{ label: 'win rate', bars: [{ value: winRate.rate, interval: winRate.interval }], level: 0.5 }]
+      : []),
   ]
   const texts = [
     ...some('BLEU', one => one.bleu?.score),
     ...some('ROUGE-L', one => one.rougeL && 100 * one.rougeL.fmeasure),
   ]
   const panels: BarPanel[] = [
-    { title: 'perplexity', groups: some('of the tokens of the assistant', one => one.perplexity?.value) },
-    { title: 'share, with 95 % intervals', groups: shares },
+    {
+      title: 'perplexity',
+      axis: 'perplexity',
+      groups: some('of the tokens of the assistant', one => one.perplexity?.value),
+    },
+    { title: 'share, with 95 % intervals', axis: 'share', groups: shares },
     {
       title: 'rewards: share of the answers',
+      axis: 'share of the answers',
       groups: distribution([answers.model, answers.reference].slice(0, models.length)),
     },
-    { title: 'texts against targets, of 100', groups: texts },
+    { title: 'texts against targets, of 100', axis: 'score', groups: texts },
   ]
-  return barChart({ names: namesOf(models), panels: panels.filter(({ groups }) => groups.length > 0) })
+  const names = namesOf(models)
+  return barChart({ title: names.join(' and '), names, panels: panels.filter(({ groups }) => groups.length > 0) })
 }
 
 /** Directories of one name, such as best_model, are told apart by what they lie in. */
@@ -63,12 +72,10 @@ function distribution(models: readonly (readonly AnswerRecord[])[]): BarPanel['g
   const place = (reward: number): number =>
     few ? values.indexOf(reward) : Math.min(bins - 1, Math.floor(((reward - low) / (high - low)) * bins))
   const labels = few
-    ? values.map(short)
-    : Array.from({ length: bins }, (_, i) => short(low + ((high - low) * (i + 0.5)) / bins))
+    ? values.map(value => shortText(value, 2))
+    : Array.from({ length: bins }, (_, i) => shortText(low + ((high - low) * (i + 0.5)) / bins, 2))
   return labels.map((label, i) => ({
     label,
     bars: rewards.map(list => ({ value: list.filter(one => place(one) === i).length / Math.max(1, list.length) })),
   }))
 }
-
-const short = (value: number): string => String(Number(value.toPrecision(2)))

@@ -1,4 +1,5 @@
 /** An evaluation for a person to read: a row for each number, a column for each model. */
+import { numberText } from '../progress/index.js'
 import type { Interval } from './intervals.js'
 import type { Evaluation, ModelEvaluation } from './result.js'
 
@@ -12,7 +13,7 @@ export function evaluationTable(evaluation: Evaluation): string {
     const cells = models.map(cell)
     if (cells.some(one => one !== undefined)) rows.push({ name, cells })
   }
-  row('perplexity', ({ perplexity }) => perplexity && `${number(perplexity.value)} over ${perplexity.rows} rows`)
+  row('perplexity', ({ perplexity }) => perplexity && `${numberText(perplexity.value)} over ${perplexity.rows} rows`)
   row('rows cut to the context', ({ perplexity }) => positive(perplexity?.truncated))
   row('reward', ({ rewards }) => rewards && (rewards.reward ? spread(rewards.reward) : 'none'))
   for (const name of componentsOf(models))
@@ -26,10 +27,10 @@ export function evaluationTable(evaluation: Evaluation): string {
       const found = accuracy?.passAt.find(one => one.k === k)
       return found && percent(found.value)
     })
-  row(`BLEU (${model.bleu?.tokenizer ?? ''})`, ({ bleu }) => bleu && number(bleu.score))
-  row('ROUGE-L', ({ rougeL }) => rougeL && number(rougeL.fmeasure))
+  row(`BLEU (${model.bleu?.tokenizer ?? ''})`, ({ bleu }) => bleu && numberText(bleu.score))
+  row('ROUGE-L', ({ rougeL }) => rougeL && numberText(rougeL.fmeasure))
   row('tokens of an answer', ({ answers }) =>
-    answers?.meanTokens === undefined ? undefined : number(answers.meanTokens),
+    answers?.meanTokens === undefined ? undefined : numberText(answers.meanTokens),
   )
   row('answers cut off', ({ answers }) =>
     answers?.truncatedShare === undefined ? undefined : percent(answers.truncatedShare),
@@ -76,10 +77,9 @@ const firstLines = (why: string): string =>
     .map(line => line.trim())
     .join(': ')
 
-const number = (value: number): string => String(Number(value.toPrecision(4)))
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 const between = ({ low, high }: Interval): string => `(${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`
-const spread = ({ mean, std }: { mean: number; std: number }): string => `${number(mean)} ± ${number(std)}`
+const spread = ({ mean, std }: { mean: number; std: number }): string => `${numberText(mean)} ± ${numberText(std)}`
 const positive = (count: number | undefined): Cell => (count === undefined || count === 0 ? undefined : String(count))
 const sum = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((a, b) => a + b, 0)
 

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import { makeDirectory, writeFileAtomic } from '../files/index.js'
 import { chart, toPng, toSvg } from '../plot/index.js'
 import type { Report } from '../progress/index.js'
-import { mainMetrics, Run } from '../run/index.js'
+import { curvesOf, Run } from '../run/index.js'
 import type { PipelineConfig } from './config.js'
 
 const levels = ['debug', 'info', 'warning', 'error'] as const
@@ -35,9 +35,9 @@ export async function keepStageLogs(saveDir: string, directory: string): Promise
   const metrics = join(directory, 'logs', 'metrics.jsonl')
   if (existsSync(metrics)) await writeFileAtomic(join(folder, `${name}.metrics.jsonl`), await readFile(metrics))
   const view = await Run.read(directory)
-  const shown = mainMetrics([view])
-  if (shown.length === 0) return
-  const drawing = chart({ runs: [{ name, metrics: view.metrics }], metrics: shown })
+  const curves = curvesOf([{ name, view }])
+  if (curves.panels.length === 0) return
+  const drawing = chart(curves)
   await writeFileAtomic(join(folder, `${name}.svg`), toSvg(drawing))
   await writeFileAtomic(join(folder, `${name}.png`), toPng(drawing))
 }

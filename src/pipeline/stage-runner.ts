@@ -1,10 +1,12 @@
 /** Runs one stage: skip, resume, repeat or start it. */
+
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { InputError } from '../errors/index.js'
 import { writeFileAtomic } from '../files/index.js'
 import { readConfig } from '../model/index.js'
 import type { Report } from '../progress/index.js'
+import { metricText } from '../run/index.js'
 import { resolveDevice } from '../tensor/index.js'
 import type { Tokenizer } from '../text/index.js'
 import {
@@ -165,7 +167,7 @@ interface Came {
 }
 
 const shown = ({ metric, value, step }: Best, training: TrainingName): string =>
-  `${metric} ${Number(value.toPrecision(4))} at ${training === 'rl' ? 'iteration' : 'step'} ${step}`
+  `${metric} ${metricText(metric, value)} at ${training === 'rl' ? 'iteration' : 'step'} ${step}`
 
 /** The directory that a stage's model begins as. */
 async function startOf(

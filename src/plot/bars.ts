@@ -1,8 +1,9 @@
 /** Numbers of things side by side: a panel for each kind of number, a colour for each thing. */
-import { colourOf, faint, grid, headerLine, ink, legendLines, line, margin, panel } from './chart.js'
-import type { Box, Drawing, Line } from './drawing.js'
-import { fitText, textLines } from './stroke-font.js'
-import { tickLabel, ticks } from './ticks.js'
+import { shortText } from '../progress/index.js'
+import { colourOf } from './colours.js'
+import { type Box, type Drawing, line, type Shape, text } from './drawing.js'
+import { fitText, textWidth } from './font.js'
+import { type Area, faint, gridShapes, horizontal, ink, labelSize, layOut, levelLine, panelTitle } from './page.js'
 
 export interface Bar {
   readonly value: number
@@ -14,80 +15,55 @@ export interface BarGroup {
   readonly label: string
   /** One for each of `names`; undefined where there is no number. */
   readonly bars: readonly (Bar | undefined)[]
+  /** A dashed line at a value to compare with, such as 0.5 for a win rate. */
+  readonly level?: number | undefined
 }
 
 export interface BarPanel {
   readonly title: string
+  /** Name of the vertical axis. */
+  readonly axis: string
   readonly groups: readonly BarGroup[]
 }
 
 export interface BarChartOptions {
+  readonly title: string
   readonly names: readonly string[]
   readonly panels: readonly BarPanel[]
 }
 
-export function barChart({ names, panels }: BarChartOptions): Drawing {
-  // Four are a square.
-  const columns = panels.length === 4 ? 2 : Math.max(1, Math.min(3, panels.length))
-  const width = columns * panel.width + 2 * margin
-  const legend = legendLines(
-    names.map(name => ({ name })),
-    width,
-  )
-  const header = margin + legend.rows * headerLine
-  const height = header + Math.ceil(panels.length / columns) * panel.height + margin
-  const background: Box = { kind: 'box', x: 0, y: 0, width, height, colour: '#ffffff' }
-  const drawn = panels.flatMap((one, index) =>
-    panelShapes(one, {
-      x: margin + (index % columns) * panel.width,
-      y: header + Math.floor(index / columns) * panel.height,
-    }),
-  )
-  return {
-    title: `${panels.map(({ title }) => title).join(', ')} of ${names.join(', ')}`,
-    width,
-    height,
-    shapes: [background, ...legend.lines, ...drawn],
-  }
+export function barChart({ title, names, panels }: BarChartOptions): Drawing {
+  const page = layOut({ title, names, panels: panels.length })
+  const drawn = panels.flatMap((one, index) => panelShapes(one, page.area(index)))
+  const described = `${title}: ${panels.map(one => one.title).join(', ')}`
+  return { ...page, title: described, shapes: [...page.shapes, ...drawn] }
 }
 
-function panelShapes({ title, groups }: BarPanel, origin: { x: number; y: number }): (Line | Box)[] {
-  const left = origin.x + panel.left
-  const right = origin.x + panel.width - panel.right
-  const top = origin.y + panel.top
-  const bottom = origin.y + panel.height - panel.bottom
+function panelShapes({ title, axis, groups }: BarPanel, area: Area): Shape[] {
+  const { left, right, top, bottom } = area
   // A bar stands on 0, whatever the numbers are.
-  const ends = groups.flatMap(({ bars }) => bars.flatMap(bar => (bar ? endsOf(bar) : []))).filter(Number.isFinite)
+  const ends = groups
+    .flatMap(({ bars, level = 0 }) => [level, ...bars.flatMap(bar => (bar ? endsOf(bar) : []))])
+    .filter(Number.isFinite)
   const low = Math.min(0, ...ends)
   const high = Math.max(0, ...ends)
-  const spare = (high - low || 1) * 0.06
+  // Room for the numbers over the bars.
+  const spare = (high - low || 1) * 0.1
   const [from, to] = [low < 0 ? low - spare : 0, high > 0 || low === high ? high + spare : 0]
   const place = (value: number): number => bottom - ((value - from) / (to - from)) * (bottom - top)
-  const shapes: (Line | Box)[] = textLines(fitText(title, 9, right - left), {
-    x: left,
-    y: top - 10,
-    size: 9,
-    colour: ink,
-  })
-  for (const value of ticks(from, to, 5)) {
-    const y = place(value)
-    const ends = [
-      { x: left, y },
-      { x: right, y },
-    ]
-    shapes.push(line(ends, { width: 1, colour: value === 0 ? faint : grid, opacity: 1 }))
-    shapes.push(...textLines(tickLabel(value), { x: left - 6, y: y + 3.5, size: 7, colour: faint, align: 'end' }))
-  }
+  const shapes: Shape[] = [...panelTitle(area, title, axis), ...gridShapes(area, { low: from, high: to }, place)]
+  shapes.push(horizontal(left, right, place(0), { width: 1, colour: faint }))
   const slot = (right - left) / Math.max(1, groups.length)
-  for (const [g, { label, bars }] of groups.entries()) {
+  for (const [g, { label, bars, level }] of groups.entries()) {
     const start = left + g * slot
     const width = Math.min(40, (slot * 0.8) / Math.max(1, bars.length))
     const first = start + slot / 2 - (width * bars.length) / 2
     for (const [b, bar] of bars.entries())
       if (bar && Number.isFinite(bar.value))
         shapes.push(...barShapes(bar, { x: first + b * width, width, index: b, place }))
-    const middle = { x: start + slot / 2, y: bottom + 15, size: 7, colour: faint, align: 'middle' } as const
-    shapes.push(...textLines(fitText(label, 7, slot - 4), middle))
+    if (level !== undefined) shapes.push(levelLine({ left: start + 2, right: start + slot - 2 }, place(level)))
+    const middle = { x: start + slot / 2, y: bottom + 17, size: labelSize, colour: faint, align: 'middle' } as const
+    shapes.push(text(fitText(label, labelSize, slot - 4), middle))
   }
   return shapes
 }
@@ -97,9 +73,10 @@ const endsOf = ({ value, interval }: Bar): number[] => [value, ...(interval ? [i
 function barShapes(
   { value, interval }: Bar,
   at: { x: number; width: number; index: number; place: (value: number) => number },
-): (Line | Box)[] {
+): Shape[] {
   const { x, width, index, place } = at
   const [y, zero] = [place(value), place(0)]
+  const middle = x + width / 2
   const box: Box = {
     kind: 'box',
     x: x + 1,
@@ -108,11 +85,17 @@ function barShapes(
     height: Math.abs(zero - y),
     colour: colourOf(index),
   }
-  if (!interval) return [box]
-  const middle = x + width / 2
-  const whisker = [
+  const whisker = interval && [
     { x: middle, y: place(interval.low) },
     { x: middle, y: place(interval.high) },
   ]
-  return [box, line(whisker, { width: 1.4, colour: ink, opacity: 1 })]
+  const over = Math.min(y, zero, ...(whisker ?? []).map(end => end.y)) - 4
+  const label = shortText(value)
+  // Beside its neighbours, a number that is wider than its bar would run into theirs.
+  const fits = textWidth(label, labelSize) <= width + 4
+  return [
+    box,
+    ...(whisker ? [line(whisker, { width: 1.4, colour: ink, opacity: 1 })] : []),
+    ...(fits ? [text(label, { x: middle, y: over, size: labelSize, colour: ink, align: 'middle' })] : []),
+  ]
 }

@@ -1,7 +1,10 @@
-/** Curves of runs as a drawing: a panel for each metric, a colour for each run, the trend over the numbers. */
-import type { Box, Drawing, Line, Point } from './drawing.js'
+/** Curves of runs as a drawing: a panel for each metric, a colour for each run, the trend over the numbers, the last value at the end. */
+import { shortText } from '../progress/index.js'
+import { colourOf } from './colours.js'
+import { type Dot, type Drawing, line, type Point, type Shape, text } from './drawing.js'
+import { fitText } from './font.js'
+import { type Area, faint, gridShapes, horizontal, labelSize, layOut, levelLine, panelTitle } from './page.js'
 import { smooth, stretches, thin } from './series.js'
-import { fitText, textLines, textWidth } from './stroke-font.js'
 import { tickLabel, ticks } from './ticks.js'
 
 export interface ChartRun {
@@ -10,150 +13,123 @@ export interface ChartRun {
   readonly metrics: ReadonlyMap<string, readonly { readonly step: number; readonly value: number }[]>
 }
 
+export interface ChartPanel {
+  /** Also its title. */
+  readonly metric: string
+  /** Name of the vertical axis: what is measured, or its unit. */
+  readonly axis: string
+  /** A value in a few characters. Default: a few digits. */
+  readonly show?: ((value: number) => string) | undefined
+  /** A dashed line at a value to compare with, such as 0.5 for a win rate. */
+  readonly level?: number | undefined
+}
+
 export interface ChartOptions {
+  readonly title: string
+  /** Name of the horizontal axis. */
+  readonly across: string
   readonly runs: readonly ChartRun[]
-  /** One panel each. */
-  readonly metrics: readonly string[]
+  readonly panels: readonly ChartPanel[]
+  /** A sentence at the bottom. */
+  readonly note?: string | undefined
 }
 
-export const panel = { width: 400, height: 240, left: 58, right: 14, top: 30, bottom: 30 }
-export const margin = 12
-export const headerLine = 20
-export const ink = '#2b2b2b'
-export const faint = '#6f6f6f'
-export const grid = '#e3e3e3'
-/** Okabe and Ito's, which people with any colour vision can tell apart; the yellow one, hard to see on white, left out. */
-const colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000']
-
-export function chart({ runs, metrics }: ChartOptions): Drawing {
-  const columns = Math.max(1, Math.min(3, metrics.length))
-  const rows = Math.ceil(metrics.length / columns)
-  const width = columns * panel.width + 2 * margin
-  const legend = legendLines(runs, width)
-  const header = margin + legend.rows * headerLine
-  const height = header + rows * panel.height + margin
-  const background: Box = { kind: 'box', x: 0, y: 0, width, height, colour: '#ffffff' }
-  const panels = metrics.flatMap((metric, index) => {
-    const x = margin + (index % columns) * panel.width
-    const y = header + Math.floor(index / columns) * panel.height
-    return panelLines(metric, runs, { x, y })
-  })
-  return {
-    title: `${metrics.join(', ')} of ${runs.map(({ name }) => name).join(', ')}`,
-    width,
-    height,
-    shapes: [background, ...legend.lines, ...panels],
-  }
+export function chart({ title, across, runs, panels, note }: ChartOptions): Drawing {
+  const page = layOut({ title, names: runs.map(({ name }) => name), panels: panels.length, note })
+  const drawn = panels.flatMap((panel, index) => panelShapes(panel, across, runs, page.area(index)))
+  const names = runs.map(({ name }) => name).join(', ')
+  const described = `${title}: ${panels.map(({ metric }) => metric).join(', ')} of ${names}`
+  return { ...page, title: described, shapes: [...page.shapes, ...drawn] }
 }
 
-/** Names of the runs, each behind a piece of its line, in as many rows as they need. */
-export function legendLines(
-  runs: readonly { readonly name: string }[],
-  width: number,
-): { lines: Line[]; rows: number } {
-  const lines: Line[] = []
-  let x = margin
-  let row = 0
-  for (const [index, { name }] of runs.entries()) {
-    const label = fitText(name, 9, width - 2 * margin - 40)
-    const needed = 28 + textWidth(label, 9) + 24
-    if (x > margin && x + needed > width - margin) {
-      x = margin
-      row++
-    }
-    const y = margin + row * headerLine + 10
-    lines.push(
-      line(
-        [
-          { x, y: y - 4 },
-          { x: x + 20, y: y - 4 },
-        ],
-        { width: 2.5, colour: colourOf(index), opacity: 1 },
-      ),
-    )
-    lines.push(...textLines(label, { x: x + 28, y, size: 9, colour: ink }))
-    x += needed
-  }
-  return { lines, rows: row + 1 }
-}
-
-function panelLines(metric: string, runs: readonly ChartRun[], origin: Point): Line[] {
-  const left = origin.x + panel.left
-  const right = origin.x + panel.width - panel.right
-  const top = origin.y + panel.top
-  const bottom = origin.y + panel.height - panel.bottom
+function panelShapes(panel: ChartPanel, across: string, runs: readonly ChartRun[], area: Area): Shape[] {
+  const { metric, axis, show = shortText, level } = panel
+  const { left, right, top, bottom } = area
   const curves = runs.map(run =>
     (run.metrics.get(metric) ?? []).map(({ step, value }) => ({ x: step, y: drawable(value) })),
   )
   const all = curves.flat().filter(({ y }) => Number.isFinite(y))
-  const lines = textLines(fitText(metric, 9, right - left), { x: left, y: top - 10, size: 9, colour: ink })
-  if (all.length === 0)
-    return [
-      ...lines,
-      ...textLines('no numbers', {
-        x: (left + right) / 2,
-        y: (top + bottom) / 2,
-        size: 9,
-        colour: faint,
-        align: 'middle',
-      }),
+  const shapes: Shape[] = panelTitle(area, metric, axis)
+  const middle = (left + right) / 2
+  shapes.push(text(across, { x: middle, y: bottom + 32, size: labelSize, colour: faint, align: 'middle' }))
+  if (all.length === 0) {
+    const where = { x: middle, y: (top + bottom) / 2, size: labelSize, colour: faint, align: 'middle' } as const
+    return [...shapes, text('no numbers', where)]
+  }
+  const steps = range(all.map(({ x }) => x))
+  const xs = spaced(steps, 0)
+  const ys = spaced(range([...all.map(({ y }) => y), ...(level === undefined ? [] : [level])]), 0.06)
+  const along = (x: number): number => left + ((x - xs.low) / (xs.high - xs.low)) * (right - left)
+  const up = (y: number): number => bottom - ((y - ys.low) / (ys.high - ys.low)) * (bottom - top)
+  const place = ({ x, y }: Point): Point => ({ x: along(x), y: up(y) })
+  shapes.push(...gridShapes(area, ys, up, panel.show))
+  for (const value of ticks(xs.low, xs.high, 5)) {
+    if (!Number.isInteger(value) || value < steps.low || value > steps.high) continue
+    const x = along(value)
+    const ends = [
+      { x, y: bottom },
+      { x, y: bottom + 4 },
     ]
-  const xs = range(
-    all.map(({ x }) => x),
-    { padding: 0 },
-  )
-  const ys = range(
-    all.map(({ y }) => y),
-    { padding: 0.06 },
-  )
-  const place = ({ x, y }: Point): Point => ({
-    x: left + ((x - xs.low) / (xs.high - xs.low)) * (right - left),
-    y: bottom - ((y - ys.low) / (ys.high - ys.low)) * (bottom - top),
-  })
-  for (const value of ticks(ys.low, ys.high, 5)) {
-    const { y } = place({ x: xs.low, y: value })
-    lines.push(
-      line(
-        [
-          { x: left, y },
-          { x: right, y },
-        ],
-        { width: 1, colour: grid, opacity: 1 },
-      ),
-    )
-    lines.push(...textLines(tickLabel(value), { x: left - 6, y: y + 3.5, size: 7, colour: faint, align: 'end' }))
+    shapes.push(line(ends, { width: 1, colour: faint, opacity: 1 }))
+    shapes.push(text(tickLabel(value), { x, y: bottom + 17, size: labelSize, colour: faint, align: 'middle' }))
   }
-  for (const value of ticks(xs.low, xs.high, 5).filter(Number.isInteger)) {
-    const { x } = place({ x: value, y: ys.low })
-    lines.push(
-      line(
-        [
-          { x, y: bottom },
-          { x, y: bottom + 4 },
-        ],
-        { width: 1, colour: faint, opacity: 1 },
-      ),
-    )
-    lines.push(...textLines(tickLabel(value), { x, y: bottom + 15, size: 7, colour: faint, align: 'middle' }))
-  }
-  lines.push(
-    line(
-      [
-        { x: left, y: bottom },
-        { x: right, y: bottom },
-      ],
-      { width: 1, colour: faint, opacity: 1 },
-    ),
-  )
+  shapes.push(horizontal(left, right, bottom, { width: 1, colour: faint }))
+  if (level !== undefined) shapes.push(levelLine(area, up(level)))
+  const ends: End[] = []
   for (const [index, curve] of curves.entries()) {
-    const trend = smooth(curve)
-    const draw = (points: readonly Point[], width: number, opacity: number): Line[] =>
-      stretches(points).map(part =>
-        line(dotted(thin(part, right - left).map(place)), { width, colour: colourOf(index), opacity }),
-      )
-    lines.push(...(trend ? [...draw(curve, 1, 0.3), ...draw(trend, 1.8, 1)] : draw(curve, 1.6, 1)))
+    const colour = colourOf(index)
+    shapes.push(...curveShapes(curve, { colour, columns: right - left, place }))
+    const last = curve.findLast(({ y }) => Number.isFinite(y))
+    if (last) ends.push({ label: show(last.y), colour, ...place(last) })
   }
-  return lines
+  return [...shapes, ...endShapes(ends, area)]
+}
+
+/** A curve of at most so many points has a mark on each. */
+const markedUpTo = 30
+
+function curveShapes(
+  curve: readonly Point[],
+  { colour, columns, place }: { colour: string; columns: number; place: (point: Point) => Point },
+): Shape[] {
+  const trend = smooth(curve)
+  const draw = (points: readonly Point[], width: number, opacity: number): Shape[] =>
+    stretches(points).flatMap(part => {
+      const shown = thin(part, columns).map(place)
+      return shown.length > 1 ? [line(shown, { width, colour, opacity })] : []
+    })
+  const parts = stretches(curve)
+  const sparse = curve.length <= markedUpTo
+  // A point between two gaps has no line.
+  const marked = sparse ? parts.flat() : parts.flatMap(part => (part.length === 1 ? part : []))
+  const opacity = trend ? 0.35 : 1
+  const dots = marked.map((point): Dot => ({ kind: 'dot', ...place(point), radius: 2.6, colour, opacity }))
+  return trend ? [...draw(curve, 1, 0.35), ...dots, ...draw(trend, 2, 1)] : [...draw(curve, 1.8, 1), ...dots]
+}
+
+/** The last value of a curve: where it is, and its words. */
+interface End extends Point {
+  readonly label: string
+  readonly colour: string
+}
+
+const labelRow = 12
+
+/** A mark on each last value, and its number beside the panel: those near each other are pushed apart, and no more than fit are there. */
+function endShapes(ends: readonly End[], { right, top, bottom }: Area): Shape[] {
+  const dots = ends.map(({ x, y, colour }): Dot => ({ kind: 'dot', x, y, radius: 2.8, colour, opacity: 1 }))
+  const shown = [...ends].sort((a, b) => a.y - b.y).slice(0, Math.floor((bottom - top) / labelRow))
+  const rows: number[] = []
+  for (const { y } of shown) rows.push(Math.max(y, (rows.at(-1) ?? Number.NEGATIVE_INFINITY) + labelRow))
+  let limit = bottom
+  for (let index = rows.length - 1; index >= 0; index--) {
+    rows[index] = Math.min(rows[index]!, limit)
+    limit = rows[index]! - labelRow
+  }
+  const labels = shown.map(({ label, colour }, index) =>
+    text(fitText(label, labelSize, 52), { x: right + 8, y: rows[index]! + 3.5, size: labelSize, colour }),
+  )
+  return [...dots, ...labels]
 }
 
 /** Sums and differences of what is drawn must be numbers too. */
@@ -161,29 +137,20 @@ function drawable(value: number): number {
   return Math.abs(value) < 1e300 ? value : Number.NaN
 }
 
-/** A single point would be a line of no length. */
-function dotted(points: readonly Point[]): readonly Point[] {
-  const [only] = points
-  return points.length === 1 && only
-    ? [
-        { x: only.x - 1.5, y: only.y },
-        { x: only.x + 1.5, y: only.y },
-      ]
-    : points
+interface Range {
+  readonly low: number
+  readonly high: number
 }
 
-function range(values: readonly number[], { padding }: { padding: number }): { low: number; high: number } {
+function range(values: readonly number[]): Range {
   // Not by Math.min(...values): a long run has more points than a call may have arguments.
-  const low = values.reduce((a, b) => Math.min(a, b))
-  const high = values.reduce((a, b) => Math.max(a, b))
-  const spare = low === high ? Math.abs(low) * 0.1 || 1 : (high - low) * padding
+  return { low: values.reduce((a, b) => Math.min(a, b)), high: values.reduce((a, b) => Math.max(a, b)) }
+}
+
+/** With room above and below. Values that differ by rounding alone are a flat line. */
+function spaced({ low, high }: Range, padding: number): Range {
+  const size = Math.max(Math.abs(low), Math.abs(high))
+  const flat = high - low <= Math.max(size * 1e-9, 1e-12)
+  const spare = flat ? (size < 1e-9 ? 1 : size * 0.1) : (high - low) * padding
   return { low: low - spare, high: high + spare }
-}
-
-export function line(points: readonly Point[], style: Pick<Line, 'width' | 'colour' | 'opacity'>): Line {
-  return { kind: 'line', points, ...style }
-}
-
-export function colourOf(index: number): string {
-  return colours[index % colours.length]!
 }

@@ -1,4 +1,5 @@
 /** Round numbers for an axis. */
+import { shortText } from '../progress/index.js'
 
 /** About `count` round numbers that lie between two. */
 export function ticks(low: number, high: number, count: number): number[] {
@@ -12,25 +13,5 @@ export function ticks(low: number, high: number, count: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)))
 }
 
-/** A number in few characters. */
-export function tickLabel(value: number): string {
-  const size = Math.abs(value)
-  if (size === 0) return '0'
-  if (size < 1e-3 || size >= 1e15)
-    return value
-      .toExponential(2)
-      .replace(/\.?0+e/, 'e')
-      .replace('e+', 'e')
-  for (const [unit, letter] of [
-    [1e12, 'T'],
-    [1e9, 'G'],
-    [1e6, 'M'],
-    [1e4, 'k'],
-  ] as const)
-    if (size >= unit) return `${short(value / (letter === 'k' ? 1e3 : unit))}${letter}`
-  return short(value)
-}
-
-function short(value: number): string {
-  return String(Number(value.toPrecision(5)))
-}
+/** Of ticks that are near each other in a large number: each has its own label. */
+export const tickLabel = (value: number): string => shortText(value, 5)

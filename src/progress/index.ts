@@ -1,6 +1,6 @@
 /** Progress of a command, for a terminal or a log, and numbers as people read them. */
 export type { Status } from './layout.js'
-export { bytesText, durationText, numberText, secondsText } from './numbers.js'
+export { bytesText, durationText, isRoundingNoise, numberText, secondsText, shortText } from './numbers.js'
 export {
   bytes,
   count,

@@ -18,6 +18,45 @@ export function numberText(value: number, digits = 4): string {
   return Math.abs(rounded) >= 1000 ? rounded.toLocaleString('en') : String(rounded)
 }
 
+/**
+ * A number for little room, such as an axis: `0.25`, `-1500`, `12k`, `2.5M`.
+ *
+ * @example
+ * shortText(12_345, 3) // 12.3k
+ */
+export function shortText(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return String(value)
+  const size = Math.abs(value)
+  if (size < noise) return '0'
+  const round = (scaled: number): string => String(Number(scaled.toPrecision(digits)))
+  if (size < 1e-3 || size >= 1e15)
+    return value
+      .toExponential(Math.min(2, digits - 1))
+      .replace(/\.?0+e/, 'e')
+      .replace('e+', 'e')
+  // Four digits are as short as three and a letter.
+  for (const [unit, letter] of [
+    [1e12, 'T'],
+    [1e9, 'G'],
+    [1e6, 'M'],
+    [1e3, 'k'],
+  ] as const)
+    if (size >= unit && size >= 1e4) return `${round(value / unit)}${letter}`
+  return size >= 1000 ? String(Math.round(value)) : round(value)
+}
+
+/** In float32, sums of numbers near 1 are off by up to this. */
+const float32Noise = 1e-6
+
+/**
+ * Whether values of a metric are only what rounding left, such as the loss of a policy before its first update, or the difference
+ * between two ways to compute the same. Values that are all exactly 0 are not: a reward that is never given has a meaning.
+ */
+export function isRoundingNoise(values: readonly number[]): boolean {
+  const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+  return largest > 0 && largest < float32Noise
+}
+
 /** `340 kB`, `3.4 MB`, `538 MB`, `1.2 GB`. */
 export function bytesText(bytes: number): string {
   if (!Number.isFinite(bytes)) return String(bytes)

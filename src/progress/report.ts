@@ -88,6 +88,7 @@ export function terminalReport(options: TerminalReportOptions): Report {
       let status: Status | undefined
       let [doing, since]: [Activity | undefined, number] = [undefined, now()]
       const drawn: Drawn = columns => {
+        if (!status && !doing) return ''
         const waited = seconds(since)
         // Behind steps that follow each other quickly it would only flicker.
         const calm = status !== undefined && waited * 1000 < calmMs

@@ -89,7 +89,7 @@ export const diagnoses: readonly Diagnosis[] = [
       const norms = new Map(history.get('grad/norm')?.map(({ step, value }) => [step, value]))
       const changed = (history.get('weights/changed') ?? []).filter(({ step }) => norms.get(step)).slice(-10)
       const sum = changed.reduce((total, { value }) => total + value, 0)
-      return changed.length === 10 && sum < 0.001 ? { share: `${(100 * sum).toPrecision(2)} %` } : undefined
+      return changed.length === 10 && sum < 0.001 ? { share: `${numberText(100 * sum, 2)} %` } : undefined
     },
     words:
       'The last 10 steps changed only {share} of the 16-bit weights, so the model hardly changes: the learning rate is too small for this dtype, or masters is exact.',

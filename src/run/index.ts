@@ -3,6 +3,7 @@
  */
 export type { LockHolder } from '../files/index.js'
 export type { Checkpoint } from './checkpoints.js'
+export { type Curves, curvesOf } from './curves.js'
 export { type Diagnosis, diagnose, diagnoses, type Finding } from './diagnoses.js'
 export { DiagnosisWatch } from './diagnosis-watch.js'
 export { JournalError, JournalVersionError, RunError } from './errors.js'

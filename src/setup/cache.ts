@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { cacheDirectory } from '../files/index.js'
+import { bytesText } from '../progress/index.js'
 import { attributeDiskError, SetupError } from './errors.js'
 import { fetchedVersion, type Inspection, inspectLibtorch } from './libtorch.js'
 import type { Platform } from './platform.js'
@@ -70,9 +71,8 @@ export async function createEntry(
 export async function requireSpace(folder: string, bytes: number, free: typeof freeBytes = freeBytes): Promise<void> {
   const available = await free(folder)
   if (available >= bytes) return
-  const gigabytes = (value: number) => `${(value / 1e9).toFixed(1)} GB`
   throw new SetupError(
-    `Not enough disk space: downloading libtorch needs ${gigabytes(bytes)} in ${folder}, and ${gigabytes(available)} are free.`,
+    `Not enough disk space: downloading libtorch needs ${bytesText(bytes)} in ${folder}, and ${bytesText(available)} are free.`,
     'Free some space, or set WHETSTONE_CACHE to a directory on a disk with enough space, and run `npx whetstone setup`.',
   )
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { explain } from '../../src/cli/explain.js'
 import { main } from '../../src/cli/main.js'
-import { verbGroups, verbs } from '../../src/cli/verbs.js'
+import { kinNames, knownKin, takesLong, verbGroups, verbs } from '../../src/cli/verbs.js'
 import { SetupError } from '../../src/setup/errors.js'
 import { BridgeMissingError } from '../../src/tensor/errors.js'
 import { capturedOutput } from '../support/cli.js'
@@ -22,6 +22,16 @@ test('--help goes by task, fits a terminal and ends with an example', async () =
   expect(printed.stdout.split('\n').filter(line => line.length > 90)).toEqual([])
   expect(printed.stdout.split('\n').length).toBeLessThan(60)
   expect(printed.stdout.indexOf('whetstone init --family')).toBeGreaterThan(printed.stdout.indexOf('Serve:'))
+})
+
+test('every verb that is a training with options set is known before the trainings are loaded', async () => {
+  const names = await kinNames()
+  expect([...knownKin].sort()).toEqual([...new Set(names.flatMap(name => [name, name.replaceAll('_', '-')]))].sort())
+  expect(takesLong(['grpo', '--model', 'm'])).toBe(true)
+  expect(takesLong(['grpo'])).toBe(false)
+  expect(takesLong(['demo'])).toBe(true)
+  expect(takesLong(['grpo', '--help'])).toBe(false)
+  expect(takesLong(['runs', 'compare'])).toBe(false)
 })
 
 test('nothing at all is a misuse that shows the help', async () => {

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
 import { inColour, noColour, paintFor } from '../../src/progress/colour.js'
-import { bytesText, durationText, numberText, secondsText } from '../../src/progress/index.js'
+import {
+  bytesText,
+  durationText,
+  isRoundingNoise,
+  numberText,
+  secondsText,
+  shortText,
+} from '../../src/progress/index.js'
 import { cutText, textColumns } from '../../src/progress/width.js'
 import { metricText } from '../../src/run/index.js'
 
@@ -19,6 +26,30 @@ test.each([
   [Number.NEGATIVE_INFINITY, '-Infinity'],
 ])('the number %d is %s', (value, text) => {
   expect(numberText(value)).toBe(text)
+})
+
+test.each([
+  [6.9e-18, '0'],
+  [0.012345, '0.0123'],
+  [1234.5, '1235'],
+  [12_345, '12.3k'],
+  [-2_500_000, '-2.5M'],
+  [1e-5, '1e-5'],
+  [Number.NaN, 'NaN'],
+])('in little room, %d is %s', (value, text) => {
+  expect(shortText(value)).toBe(text)
+})
+
+test.each([
+  ['sums that cancel', [6.9e-18, -1.2e-17, 0], true],
+  ['sums of float32 that cancel', [2.9e-8, -5.9e-8, 1.4e-8, -3e-9], true],
+  ['nothing but 0: no reward at all', [0, 0, 0], false],
+  ['two ways to the same log-probabilities in float32', [1.7e-7, 2e-7], true],
+  ['a metric', [0.1, -0.1], false],
+  ['not a number', [1e-18, Number.NaN], false],
+  ['nothing', [], false],
+])('%s: rounding noise or not', (_, values, noise) => {
+  expect(isRoundingNoise(values)).toBe(noise)
 })
 
 test.each([

@@ -118,6 +118,30 @@ test('names cannot command the terminal', async () => {
   expect(printed.stdout).not.toMatch(/[\u0000-\u0009\u001b]/)
 })
 
+test('a panel that would hold rounding noise is left out, and said; a win rate has a line at 0.5', async () => {
+  const parent = temporaryDirectory()
+  const command = { ...identity({ name: 'a' }), command: 'preference' as const }
+  await makeRun(join(parent, 'a'), command, step => ({
+    'loss/train': 1 / step,
+    'preference/margin': step % 2 === 0 ? 3e-18 : -2e-18,
+    'preference/accuracy': 0.6,
+    'grad/norm': 0,
+  }))
+  const svg = join(parent, 'curves.svg')
+  expect(await main(['plot', join(parent, 'a'), '--out', svg])).toBe(0)
+  const note = 'left out, because it is rounding noise: preference/margin'
+  expect(printed.stdout).toBe(`${svg}: loss/train, preference/accuracy, grad/norm\n${note}\n`)
+  const text = readFileSync(svg, 'utf8')
+  expect(text).toContain(`>${note}</text>`)
+  expect(text.match(/stroke-dasharray/g)).toHaveLength(1)
+  // Who asks for it gets a flat line.
+  expect(await main(['plot', join(parent, 'a'), '--out', svg, '--metrics', 'preference/margin'])).toBe(0)
+  expect(readFileSync(svg, 'utf8')).not.toContain('e-1')
+  expect(await main(['runs', join(parent, 'a')])).toBe(0)
+  expect(await main(['runs', 'compare', join(parent, 'a'), join(parent, 'a')])).toBe(0)
+  expect(printed.stdout).not.toMatch(/e-1\d/)
+})
+
 test('curves become an SVG or a PNG', async () => {
   const parent = await makeRuns()
   const runs = [join(parent, 'one'), join(parent, 'two')]
@@ -125,12 +149,15 @@ test('curves become an SVG or a PNG', async () => {
   expect(await main(['plot', ...runs, '--out', svg])).toBe(0)
   expect(printed.stdout).toBe(`${svg}: loss/train, lr, reward/mean, seconds/total\n`)
   const text = readFileSync(svg, 'utf8')
-  expect(text).toContain('<title>loss/train, lr, reward/mean, seconds/total of one, two</title>')
-  expect(text).not.toMatch(/NaN|Infinity|<text/)
+  expect(text).toContain('<title>2 runs (sft, rl): loss/train, lr, reward/mean, seconds/total of one, two</title>')
+  expect(text).not.toMatch(/NaN|Infinity/)
+  // Titles, names of axes, and the last value at the end of each line.
+  for (const words of ['2 runs (sft, rl)', 'one', 'two', 'loss/train', 'nats', 'seconds', 'step', '0.002'])
+    expect(text).toContain(`>${words}</text>`)
   const png = join(parent, 'curves.PNG')
   expect(await main(['plot', runs[1]!, '--out', png, '--metrics', 'reward/mean, lr'])).toBe(0)
   const { width, height } = decodePng(readFileSync(png))
-  expect([width, height]).toEqual([2 * (2 * 400 + 24), 2 * (240 + 12 + 20 + 12)])
+  expect([width, height]).toEqual([2 * (2 * 420 + 28), 2 * (14 + 26 + 250 + 14)])
 })
 
 test.each([

@@ -17,10 +17,14 @@ const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
 export class VirtualScreen {
   /** How often a text went over the right edge. */
   wraps = 0
+  /** How often a line that is redrawn in place did, which the terminal then cut off. */
+  cuts = 0
   #rows: Row[] = [{ cells: [], wrapped: false }]
   #row = 0
   #column = 0
   #wrapping = true
+  /** Whether a person sees where the cursor is. */
+  cursorShown = true
 
   constructor(private width: number) {}
 
@@ -46,10 +50,12 @@ export class VirtualScreen {
 
   write(text: string): void {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal obeys
-    const parts = text.matchAll(/\x1b\[(\??)([0-9;]*)([A-Za-z])|[\r\n]|[^\x1b\r\n]+/g)
+    const parts = text.matchAll(/\x1b\[(\??)([0-9;]*)([A-Za-z])|[\r\n\b\x07]|[^\x1b\r\n\b\x07]+/g)
     for (const [part, mode, given, command] of parts) {
       if (part === '\r') this.#column = 0
       else if (part === '\n') this.#newLine(false)
+      else if (part === '\b') this.#column = Math.max(0, this.#column - 1)
+      else if (part === '\x07') continue
       else if (command === undefined) for (const { segment } of graphemes.segment(part)) this.#put(segment)
       else this.#obey(command, mode === '?', given ?? '')
     }
@@ -84,7 +90,10 @@ export class VirtualScreen {
     const columns = textColumns(segment)
     if (this.#column + columns > this.width) {
       this.wraps++
-      if (!this.#wrapping) return
+      if (!this.#wrapping) {
+        this.cuts++
+        return
+      }
       this.#newLine(true)
       this.#column = 0
     }
@@ -106,6 +115,12 @@ export class VirtualScreen {
     const row = this.#rows[this.#row]!
     if (command === 'm') return
     if (isMode && given === '7') this.#wrapping = command === 'h'
+    else if (isMode && given === '25') this.cursorShown = command === 'h'
+    // Bracketed paste.
+    else if (isMode && given === '2004') return
+    else if (command === 'G') this.#column = Number(given || 1) - 1
+    else if (command === 'C') this.#column += Number(given || 1)
+    else if (command === 'D') this.#column = Math.max(0, this.#column - Number(given || 1))
     else if (command === 'K') row.cells = row.cells.slice(0, this.#column)
     else if (command === 'A') this.#row = Math.max(0, this.#row - Number(given || 1))
     else if (command === 'J') {

@@ -7,7 +7,7 @@ import type { TokenModel } from '../../model/index.js'
 import type { Report } from '../../progress/index.js'
 import type { RewardEngineOptions } from '../../reward/index.js'
 import type { Generator } from '../../rollout/index.js'
-import type { Run, RunInputs, RunOptions } from '../../run/index.js'
+import { metricText, type Run, type RunInputs, type RunOptions } from '../../run/index.js'
 import type { Commits } from '../../source/index.js'
 import { NonFiniteGradientError } from '../../tensor/index.js'
 import type { Tokenizer } from '../../text/index.js'
@@ -89,7 +89,7 @@ export interface Best {
 
 /** For people, where no checkpoint was better than the model that the run started with. */
 export function startIsBest({ metric, value }: Best): string {
-  return `No checkpoint is better than the start (${metric} ${Number(value.toPrecision(4))}): best_model is the model before training.`
+  return `No checkpoint is better than the start (${metric} ${metricText(metric, value)}): best_model is the model before training.`
 }
 
 export interface JobResult {
