@@ -41,8 +41,8 @@ test('runs are listed, one by one or by the directory they are in', async () => 
   expect(await main(['runs', parent])).toBe(0)
   const [head, one, two, ...more] = printed.stdout.trimEnd().split('\n')
   expect(head).toMatch(/^run +command +status +step +result +last word$/)
-  expect(one).toMatch(/one +sft +finished +40 +loss\/train 0\.1 +\d s ago$/)
-  expect(two).toMatch(/two +rl +finished +40 +reward\/mean 1 +\d s ago$/)
+  expect(one).toMatch(/one +sft +finished +40 +loss\/train 0\.1 +\d+ s ago$/)
+  expect(two).toMatch(/two +rl +finished +40 +reward\/mean 1 +\d+ s ago$/)
   expect(more).toEqual([])
   printed.clear()
   const running = await Run.resume(
