@@ -17,7 +17,7 @@ export const arrows = {
   watchdog: [],
   hub: ['errors', 'files', 'http', 'progress'],
   tensor: ['errors', 'files', 'watchdog'],
-  media: ['errors', 'sequence'],
+  media: ['errors', 'files', 'http', 'sequence', 'tensor'],
   kernels: ['tensor'],
   decoder: ['errors', 'files', 'tensor', 'kernels'],
   model: ['errors', 'files', 'sequence', 'media', 'tensor', 'kernels', 'decoder'],

@@ -1,5 +1,7 @@
 /** Images and videos: from files to pixels, and from placeholders to runs of tokens and their positions. */
+export type { UrlOptions } from './fetch-media.js'
 export { type FrameRequest, type FrameSampling, gridTimes, sampledFrames, timeText } from './frames.js'
+export type { ImageInput, RawPixels, RawVideo, VideoInput } from './inputs.js'
 export { MediaError, type MediaReason } from './media-error.js'
 export {
   expandPlaceholders,
@@ -8,5 +10,14 @@ export {
   type PreparedMedia,
 } from './placeholders.js'
 export { type MediaPositions, mediaPositions, type PositionRules, runLengths } from './positions.js'
-export { type MediaConfig, readMediaConfig, type VisionFamily } from './processor-config.js'
+export {
+  type MediaLimits,
+  type MediaOutcome,
+  type MediaPlace,
+  MediaProcessor,
+  type MediaProcessorOptions,
+  mediaLimits,
+  type SampleMedia,
+} from './processor.js'
+export { type MediaConfig, type PixelBounds, readMediaConfig, type VisionFamily } from './processor-config.js'
 export { imageSize, type Size, type SizeBounds, videoSize } from './target-size.js'

@@ -36,6 +36,8 @@ export async function expandPlaceholders(
   { ids, images, videos }: Placeholders,
   rules: PlaceholderRules,
 ): Promise<{ ids: Int32Array; media: MediaItem[] }> {
+  if (typeof rules.videoTime === 'object' && videos.some(({ secondsPerGrid }) => secondsPerGrid === undefined))
+    throw new MediaError('form', noTimes)
   const found = runsOf(ids, rules)
   const expanded = takeRuns(found, { images, videos }, rules)
   if (expanded && !(await isAmbiguous(ids, expanded, rules))) return { ids: Int32Array.from(ids), media: expanded }
@@ -45,6 +47,8 @@ export async function expandPlaceholders(
   if (counts.image !== singles.image || counts.video !== singles.video) throw mismatch(found, { images, videos }, rules)
   return expand(ids, { images, videos }, rules)
 }
+
+const noTimes = 'this model reads the times of videos, and the frame rate of a video is unknown; give its fps'
 
 interface Run {
   readonly kind: MediaPixels['kind']
@@ -133,11 +137,7 @@ async function expand(
 
 async function timeIds({ times }: PreparedMedia, step: number, { encode }: PlaceholderRules): Promise<number[]> {
   const seconds = times?.[step]
-  if (seconds === undefined)
-    throw new MediaError(
-      'form',
-      'this model reads the times of videos, and the frame rate of a video is unknown; give its fps',
-    )
+  if (seconds === undefined) throw new MediaError('form', noTimes)
   return Array.from(await encode(timeText(seconds)))
 }
 
