@@ -122,6 +122,8 @@ async function follow(first: URL, { agent, addresses, maxBytes, signal }: Way): 
       signal,
       headers: { accept: 'image/*, video/*', 'accept-encoding': 'identity' },
     })
+    // A body that is given up reports an error of its own.
+    body.on('error', () => undefined)
     const { location } = headers
     if (statusCode >= 300 && statusCode < 400 && typeof location === 'string') {
       await body.dump({ limit: 65_536 })

@@ -50,6 +50,7 @@ export async function probeVideo(path: string, options: FfmpegOptions): Promise<
   const chunks: Uint8Array[] = []
   await run(ffprobe, ['-v', 'error', ...wanted, ...input(path)], options, async output => {
     for await (const chunk of output) chunks.push(chunk as Uint8Array)
+    return 'all'
   })
   const [stream] = parseStreams(Buffer.concat(chunks).toString())
   const [numerator = 0, denominator = 1] = String(stream?.avg_frame_rate ?? '')
@@ -75,9 +76,10 @@ export async function readFrames(
   let count = 0
   await run(ffmpeg, ['-v', 'error', '-nostdin', ...input(path), ...filter, ...output], options, async stream => {
     for await (const frame of ppmFrames(stream, options.maxPixels)) {
-      if (++count > indices.length) break
       await onFrame(frame)
+      if (++count === indices.length) return 'enough'
     }
+    return 'all'
   })
   if (count < indices.length)
     throw new MediaError('damaged', `ffmpeg gives ${count} of ${indices.length} frames; the file may be cut off`)
@@ -120,7 +122,7 @@ async function run(
   program: string,
   args: readonly string[],
   { timeoutSeconds, signal }: FfmpegOptions,
-  read: (output: Readable) => Promise<void>,
+  read: (output: Readable) => Promise<'all' | 'enough'>,
 ): Promise<void> {
   signal?.throwIfAborted()
   const limit = AbortSignal.timeout(timeoutSeconds * 1000)
@@ -134,7 +136,7 @@ async function run(
   })
   const ended = endOf(child)
   try {
-    await read(child.stdout)
+    if ((await read(child.stdout)) === 'enough') return
     const code = await ended
     signal?.throwIfAborted()
     if (limit.aborted) throw new MediaError('limit', `it was not read within ${timeoutSeconds} s`)
