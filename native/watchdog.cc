@@ -4,6 +4,7 @@
 #include "watchdog.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,7 +33,9 @@ enum Field { kBeat, kEntered, kEnteredLimit, kWaiting, kWaitingLimit, kFields };
 // Exit codes: timeout(1) uses the same one.
 constexpr int kTimedOut = 124;
 constexpr auto kPoll = std::chrono::milliseconds(50);
+// Counted at most between two looks, where a thread cannot be looked at: a machine may have slept, and the process may have been stopped.
 constexpr double kLongestPollMs = 500;
+constexpr double kLongestSleepMs = 100;
 // JavaScript that runs hears a signal within this time.
 constexpr auto kSignalGrace = std::chrono::milliseconds(500);
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -95,36 +98,58 @@ void stepBetween(int number) {
   sigaction(number, &next, nullptr);
 }
 
-// Milliseconds that the watched thread has waited for a processor, where the system counts them: on a busy machine nobody is to
-// blame for that time. Linux has them as the second number of a file of the thread.
-class QueueTime {
+// What the watched thread did between two looks at it: a function is blamed for processor time that it used, and for time in which its
+// thread slept (it waits for something without letting anything else run). A thread that waits for a processor, or that was stopped,
+// does neither: on a busy machine no function is to blame for that time.
+class ThreadTime {
  public:
-  explicit QueueTime(long thread) {
+#if defined(__linux__)
+  explicit ThreadTime(pthread_t thread, long id) {
+    if (pthread_getcpuclockid(thread, &clock) != 0) return;
     char path[64];
-    std::snprintf(path, sizeof path, "/proc/self/task/%ld/schedstat", thread);
+    std::snprintf(path, sizeof path, "/proc/self/task/%ld/stat", id);
     file = open(path, O_RDONLY | O_CLOEXEC);
+    used = cpuMs();
+    slept = sleeps();
   }
 
-  double total() const {
-    char text[96];
-    const ssize_t size = file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
-    if (size <= 0) return 0;
-    text[size] = '\0';
-    unsigned long long ran = 0, waited = 0;
-    return std::sscanf(text, "%llu %llu", &ran, &waited) == 2 ? static_cast<double>(waited) / 1e6 : 0;
+  // Milliseconds to be blamed for, of the `wallMs` since the last call.
+  double since(double wallMs) {
+    if (file < 0) return std::min(wallMs, kLongestPollMs);
+    const double before = used;
+    const bool sleptBefore = slept;
+    used = cpuMs();
+    slept = sleeps();
+    // Between two looks that come late, a thread that sleeps at both may have done other things.
+    const double sleep = sleptBefore && slept ? std::min(wallMs, kLongestSleepMs) : 0;
+    return std::max(used - before, sleep);
   }
 
  private:
-  int file = -1;
-};
+  double cpuMs() const {
+    struct timespec time {};
+    clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+  }
 
-long threadId() {
-#if defined(__linux__)
-  return syscall(SYS_gettid);
+  // The state is the letter after the name of the thread, which is in parentheses and may have any character.
+  bool sleeps() const {
+    char text[512];
+    const ssize_t size = file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
+    if (size <= 0) return false;
+    const std::string line(text, static_cast<size_t>(size));
+    const size_t end = line.rfind(')');
+    return end != std::string::npos && end + 2 < line.size() && line[end + 2] == 'S';
+  }
+
+  clockid_t clock{};
+  int file = -1;
+  double used = 0;
+  bool slept = false;
 #else
-  return 0;
+  double since(double wallMs) { return std::min(wallMs, kLongestPollMs); }
 #endif
-}
+};
 
 std::string seconds(double ms) {
   char text[32];
@@ -132,18 +157,14 @@ std::string seconds(double ms) {
   return text;
 }
 
-void watch(long thread) {
-  const QueueTime queue(thread);
-  double beat = 0, held = 0, queued = queue.total();
+void watch(ThreadTime thread) {
+  double beat = 0, held = 0;
   auto last = Clock::now();
   Clock::time_point signalled{};
   for (;;) {
     std::this_thread::sleep_for(kPoll);
     const auto now = Clock::now();
-    // A process that was stopped, or a machine that slept, was held by nobody; nor was one that had no processor.
-    const double waited = queue.total();
-    held += std::max(0.0, std::min(std::chrono::duration<double, std::milli>(now - last).count(), kLongestPollMs) - (waited - queued));
-    queued = waited;
+    held += thread.since(std::chrono::duration<double, std::milli>(now - last).count());
     last = now;
     for (const int number : kSignals) stepBetween(number);
     const double latest = field(kBeat);
@@ -179,7 +200,11 @@ napi_value watchdog(napi_env env, napi_callback_info) {
     napi_get_undefined(env, &result);
     return result;
   }
-  std::thread(watch, threadId()).detach();
+#if defined(__linux__)
+  std::thread(watch, ThreadTime(pthread_self(), syscall(SYS_gettid))).detach();
+#else
+  std::thread(watch, ThreadTime()).detach();
+#endif
   return result;
 }
 

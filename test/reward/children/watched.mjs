@@ -19,6 +19,7 @@ function forever() {
 const rewards = {
   'at once': forever,
   'after a while': () => sleep(50).then(forever),
+  asleep: () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
   'never answers': () => {
     console.log('begun')
     return new Promise(() => {})
