@@ -10,6 +10,8 @@ import {
   hasSolved,
   isRising,
   last,
+  lastText,
+  type Moment,
   mean,
   recentFall,
   spread,
@@ -19,7 +21,7 @@ import {
 export interface Diagnosis {
   readonly id: string
   /** What the metrics show, by the names in braces of `words`; undefined where it does not hold. */
-  readonly when: (history: History) => Readonly<Record<string, string>> | undefined
+  readonly when: (history: History, at: Moment) => Readonly<Record<string, string>> | undefined
   readonly words: string
   /** A page of the docs. */
   readonly page: string
@@ -33,52 +35,57 @@ const percent = (share: number): string => `${Math.round(100 * share)} %`
 export const diagnoses: readonly Diagnosis[] = [
   {
     id: 'rewards-fail',
-    when: history => {
-      const shares = failedShare(history, 3)
-      return all(shares, share => share >= 0.5) ? { share: percent(mean(shares!)) } : undefined
+    when: (history, at) => {
+      const shares = failedShare(history, 3, at)
+      if (!shares || !all(shares, share => share >= 0.5)) return undefined
+      return { share: percent(mean(shares)), last: lastText(shares, 'iteration') }
     },
     words:
-      'In the last 3 iterations {share} of the samples were dropped because their reward or their generation failed. The metrics drops/... and logs/skipped.jsonl say why.',
+      'In the {last} {share} of the samples were dropped because their reward or their generation failed. The metrics drops/... and logs/skipped.jsonl say why.',
     page: 'reading-metrics.md#rewards-fail',
   },
   {
     id: 'equal-rewards',
-    when: history => {
-      const [stds, rewards] = [last(history, 'reward/std', 3), last(history, 'reward/mean', 3)]
+    when: (history, at) => {
+      const [stds, rewards] = [last(history, 'reward/std', 3, at), last(history, 'reward/mean', 3, at)]
       if (!rewards || !all(stds, std => std < 1e-9) || hasSolved(history)) return undefined
-      return { reward: numberText(rewards.at(-1)!) }
+      return { reward: numberText(rewards.at(-1)!), last: lastText(rewards, 'iteration') }
     },
     words:
-      'All rewards of the last 3 iterations are equal ({reward}), so the model cannot learn from them. Either the reward does not recognise good answers, or the task is too hard or too easy.',
+      'All rewards of the {last} are equal ({reward}), so the model cannot learn from them. Either the reward does not recognise good answers, or the task is too hard or too easy.',
     page: 'reading-metrics.md#the-reward-does-not-rise',
     causes: ['rewards-fail'],
   },
   {
     id: 'equal-groups',
-    when: history => {
-      const shares = last(history, 'groups/zero_variance', 5)
-      if (!all(shares, share => share >= 0.95) || hasSolved(history)) return undefined
-      return { share: percent(mean(shares!)) }
+    when: (history, at) => {
+      const shares = last(history, 'groups/zero_variance', 5, at)
+      if (!shares || !all(shares, share => share >= 0.95) || hasSolved(history)) return undefined
+      return { share: percent(mean(shares)), last: lastText(shares, 'iteration') }
     },
     words:
-      'In {share} of the groups of the last 5 iterations all samples have the same reward, so almost no sample has an advantage.',
+      'In {share} of the groups of the {last} all samples have the same reward, so almost no sample has an advantage.',
     page: 'reading-metrics.md#groupszero_variance-is-near-1',
     causes: ['equal-rewards', 'rewards-fail'],
   },
   {
     id: 'truncated',
-    when: history => {
-      const shares = last(history, 'length/truncated', 3)
-      return all(shares, share => share >= 0.9) && !isRising(history) ? { share: percent(mean(shares!)) } : undefined
+    when: (history, at) => {
+      const shares = last(history, 'length/truncated', 3, at)
+      if (!shares || !all(shares, share => share >= 0.9) || isRising(history)) return undefined
+      return { share: percent(mean(shares)), last: lastText(shares, 'iteration') }
     },
     words:
-      '{share} of the responses of the last 3 iterations ended at the length limit, so their end is missing. Raise maxNewTokens, or look at samples: the model may never end an answer.',
+      '{share} of the responses of the {last} ended at the length limit, so their end is missing. Raise maxNewTokens, or look at samples: the model may never end an answer.',
     page: 'reading-metrics.md#answers-are-truncated',
   },
   {
     id: 'no-gradient',
-    when: history => (all(last(history, 'grad/norm', 5), norm => norm < 1e-12) ? {} : undefined),
-    words: 'The gradient of the last 5 steps is 0, so no weight changes.',
+    when: (history, at) => {
+      const norms = last(history, 'grad/norm', 5, at)
+      return norms && all(norms, norm => norm < 1e-12) ? { last: lastText(norms, 'step') } : undefined
+    },
+    words: 'The gradient of the {last} is 0, so no weight changes.',
     page: 'reading-metrics.md#the-loss-is-0',
     causes: ['equal-rewards', 'equal-groups', 'rewards-fail'],
   },
@@ -108,7 +115,7 @@ export const diagnoses: readonly Diagnosis[] = [
   {
     id: 'kl-runaway',
     when: history => {
-      const recent = last(history, 'kl/mean', 3)
+      const recent = last(history, 'kl/mean', 3, 'step')
       const before = values(history, 'kl/mean').slice(0, -10)
       if (!all(recent, kl => kl > 1) || before.length === 0) return undefined
       const now = mean(recent!)
@@ -133,7 +140,7 @@ export const diagnoses: readonly Diagnosis[] = [
   },
   {
     id: 'overflows',
-    when: history => (all(last(history, 'grad/overflows', 10), count => count >= 1) ? {} : undefined),
+    when: history => (all(last(history, 'grad/overflows', 10, 'step'), count => count >= 1) ? {} : undefined),
     words: 'Each of the last 10 steps overflowed in float16 and was computed again.',
     page: 'reading-metrics.md#numbers-that-are-not-finite',
   },
@@ -189,17 +196,17 @@ export interface Finding {
 }
 
 /**
- * Everything that is wrong with a run now, by its metrics.
+ * Everything that is wrong with a run now, by its metrics. At the end of a run a few steps are enough to say it.
  *
  * @example
- * const { metrics } = await Run.read('runs/rl')
- * for (const { message, page } of diagnose(metrics)) console.log(message, page)
+ * const { metrics, status } = await Run.read('runs/rl')
+ * for (const { message, page } of diagnose(metrics, status === 'finished' ? 'end' : 'step')) console.log(message, page)
  */
-export function diagnose(history: History): Finding[] {
+export function diagnose(history: History, at: Moment = 'step'): Finding[] {
   const found = new Map<string, Finding>()
   for (const { id, when, words, page, causes = [] } of diagnoses) {
     if (causes.some(cause => found.has(cause))) continue
-    const evidence = when(history)
+    const evidence = when(history, at)
     if (!evidence) continue
     const message = words.replace(/\{(\w+)\}/g, (_, name: string) => evidence[name] ?? '')
     found.set(id, { id, message, page: `docs/${page}` })

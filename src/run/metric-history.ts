@@ -5,10 +5,22 @@ export type History = ReadonlyMap<string, readonly { readonly step: number; read
 
 export const values = (history: History, name: string): number[] => (history.get(name) ?? []).map(({ value }) => value)
 
-/** The last `count` values; undefined where there are fewer, or the metric is older than the rest of the history. */
-export function last(history: History, name: string, count: number): number[] | undefined {
-  const points = history.get(name)
-  return points && points.length >= count ? points.slice(-count).map(({ value }) => value) : undefined
+/** Whether a run goes on, or this is all there will be of it. */
+export type Moment = 'step' | 'end'
+
+/**
+ * The last values of a metric: `count` of them while a run goes on, and undefined where there are fewer. At the end of a run fewer will
+ * do: nothing comes after them.
+ */
+export function last(history: History, name: string, count: number, at: Moment): number[] | undefined {
+  const points = history.get(name) ?? []
+  const enough = at === 'end' ? 1 : count
+  return points.length >= enough ? points.slice(-count).map(({ value }) => value) : undefined
+}
+
+/** What values are of, for people: `last 3 iterations`. */
+export function lastText(found: readonly unknown[], unit: 'iteration' | 'step'): string {
+  return found.length === 1 ? `last ${unit}` : `last ${found.length} ${unit}s`
 }
 
 export const all = (found: readonly number[] | undefined, holds: (value: number) => boolean): boolean =>
@@ -80,15 +92,20 @@ export function recentFall(history: History): { from: number; to: number } | und
 const harmless = new Set(['zero-variance', 'surplus', 'stale'])
 
 /** Of each of the last iterations, the share of samples that failed; undefined where there are fewer iterations. */
-export function failedShare(history: History, count: number): number[] | undefined {
-  const trained = history.get('samples/trained')
-  if (!trained || trained.length < count) return undefined
-  return trained.slice(-count).map(({ step, value }) => {
-    let failed = 0
-    for (const [name, points] of history) {
-      if (!name.startsWith('drops/') || harmless.has(name.slice('drops/'.length))) continue
-      failed += points.findLast(point => point.step === step)?.value ?? 0
-    }
-    return failed / Math.max(1, failed + value)
-  })
+export function failedShare(history: History, count: number, at: Moment): number[] | undefined {
+  const shown = last(history, 'samples/trained', count, at)
+  return (
+    shown &&
+    history
+      .get('samples/trained')!
+      .slice(-shown.length)
+      .map(({ step, value }) => {
+        let failed = 0
+        for (const [name, points] of history) {
+          if (!name.startsWith('drops/') || harmless.has(name.slice('drops/'.length))) continue
+          failed += points.findLast(point => point.step === step)?.value ?? 0
+        }
+        return failed / Math.max(1, failed + value)
+      })
+  )
 }

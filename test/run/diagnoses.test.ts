@@ -133,6 +133,21 @@ describe('a run says each once', () => {
     expect(watch.found).toMatchObject([{ id: 'truncated', step: 3, holds: false }])
   })
 
+  test('at the end fewer steps are enough', () => {
+    const watch = new DiagnosisWatch()
+    expect(watch.step(1, { 'length/truncated': 1, 'grad/norm': 0, 'reward/mean': 1, 'reward/std': 0 })).toEqual([])
+    const said = watch.end()
+    expect(said.map(({ id, message }) => `${id}: ${message}`)).toEqual([
+      expect.stringMatching(/^equal-rewards: All rewards of the last iteration are equal \(1\)/),
+      expect.stringMatching(/^truncated: 100 % of the responses of the last iteration ended/),
+    ])
+    expect(watch.found).toMatchObject([{ step: 1, holds: true }, { holds: true }])
+    expect(new DiagnosisWatch().end()).toEqual([])
+    const fine = new DiagnosisWatch()
+    fine.step(1, { 'length/truncated': 0.1, 'grad/norm': 1, 'reward/mean': 1, 'reward/std': 0.5, 'samples/trained': 8 })
+    expect(fine.end()).toEqual([])
+  })
+
   test('a resumed run does not say again what it said', () => {
     const before = history(5, { 'length/truncated': () => 1 })
     const watch = new DiagnosisWatch(before)
@@ -177,7 +192,7 @@ test('the page lists every diagnosis', async () => {
   const path = join(docs, 'reading-metrics.md')
   const rows = diagnoses.map(({ id, words, page }) => {
     const target = page.replace(/^reading-metrics\.md(?=#)/, '')
-    return `- \`${id}\`: ${words.replace(/\{\w+\}/g, '_n_')} [Read](${target}).`
+    return `- \`${id}\`: ${words.replaceAll('{last}', 'last iterations').replace(/\{\w+\}/g, '_n_')} [Read](${target}).`
   })
   const list = rows.join('\n')
   const text = readFileSync(path, 'utf8')

@@ -228,6 +228,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         await save()
       if (signal.aborted && (!last || state.evaluationDue)) return stopped()
     }
+    diagnoses.end(state.iteration)
     return { outcome: 'finished', state, metrics, summary: summaries.all, found: diagnoses.found }
   }
 

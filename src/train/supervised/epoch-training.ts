@@ -277,6 +277,7 @@ export class EpochTraining<E extends SupervisedExample> {
     await this.evaluateIfDue(measure)
     if (this.step !== this.#savedStep) await this.#save()
     if (this.complete) {
+      this.#diagnoses?.end(this.step)
       progress.stage('saving', 'the final model')
       await this.#export('final')
       if (validation === 'none') await this.#export('best')
