@@ -17,11 +17,11 @@ import {
   type SamplingParams,
 } from '../rollout/index.js'
 import { type ChatMessage, fitPrompt, promptTurns, Tokenizer, tokenIds } from '../text/index.js'
-import { type InputRows, parseRow, promptRow, readInput } from './input-rows.js'
+import { type ColumnOptions, type InputRow, type InputRows, openInput, promptRow } from './input-rows.js'
 import { locateGiven } from './locate-given.js'
 import { type GeneratedSample, samplesInOrder } from './samples-in-order.js'
 
-/** A prompt as text, as token ids or as a conversation. Other fields are ignored. */
+/** A prompt as text, as token ids or as a conversation; also rows with the columns that RL reads. Other fields are ignored. */
 export type GeneratePrompt =
   | { readonly prompt: string }
   | { readonly ids: readonly number[] | Int32Array }
@@ -38,10 +38,11 @@ export interface GenerateOptions
       OpenOptions,
       'adapter' | 'device' | 'chatTemplate' | 'maxSequences' | 'maxLength' | 'cacheBytes' | 'signal'
     >,
-    Pick<SamplingParams, (typeof samplingNames)[number] | 'text'> {
+    Pick<SamplingParams, (typeof samplingNames)[number] | 'text'>,
+    ColumnOptions {
   /** A model directory, an id of the Hub, or a model of the program. */
   readonly model: string | LocalModel<'language'>
-  /** A JSONL file, or rows. */
+  /** What RL reads (a file, a pattern, a folder, an id of the Hub), or rows. */
   readonly data: InputRows<GeneratePrompt>
   /** In place of the one in the model's directory; a model of the program needs it for prompts that are texts. */
   readonly tokenizer?: Tokenizer
@@ -83,8 +84,12 @@ export async function* generate(options: GenerateOptions): AsyncGenerator<Genera
   for (const line of configured ? generationConfigLines(configured, own) : []) report.line(line)
   const tokenizer = given ?? (local ? undefined : await tokenizerOf(model, options))
   const prompts: Int32Array[] = []
-  for await (const ids of readInput(options.data, row => promptOf(row, { ...options, tokenizer, vocabSize }), signal))
-    prompts.push(ids)
+  const input = await openInput(options.data, { reads: 'once', report, signal })
+  try {
+    for await (const ids of input.rows(row => promptOf(row, { ...options, tokenizer, vocabSize }))) prompts.push(ids)
+  } finally {
+    await input.close()
+  }
 
   const opened = local
     ? overModel(model, tokenizer, options)
@@ -154,18 +159,18 @@ function showProgress(report: Report, engine: Generator, total: number): { done(
   }
 }
 
-interface PromptOptions extends Pick<GenerateOptions, 'chatTemplate' | 'truncatePrompt' | 'truncateSide'> {
+interface PromptOptions extends Pick<GenerateOptions, 'chatTemplate' | 'columns' | 'truncatePrompt' | 'truncateSide'> {
   readonly tokenizer: Tokenizer | undefined
   readonly vocabSize: number
 }
 
-async function promptOf(given: unknown, options: PromptOptions): Promise<Int32Array> {
+async function promptOf(given: InputRow, options: PromptOptions): Promise<Int32Array> {
   const { tokenizer, vocabSize, chatTemplate, truncatePrompt: limit = Number.POSITIVE_INFINITY } = options
-  const row = parseRow(promptRow, given)
+  const row = promptRow(given, options)
   try {
     if (row.kind === 'ids') return cutIds(tokenIds(row.ids, { vocabSize }), options)
     if (!tokenizer) throw new InputError(`the model directory has no tokenizer.json: a prompt must be {"ids":[...]}`)
-    const turns = row.kind === 'messages' ? row.messages : promptTurns(row.prompt, tokenizer, chatTemplate)
+    const turns = promptTurns(row.prompt, tokenizer, chatTemplate)
     const fitted = await fitPrompt(turns, { tokenizer, limit, side: options.truncateSide ?? 'left' })
     if (fitted.kind === 'fits') return fitted.ids
     throw new InputError(

@@ -5,21 +5,20 @@ import { count, type Report, silentReport } from '../progress/index.js'
 import { trainedCount } from '../sequence/index.js'
 import type { Device } from '../tensor/index.js'
 import { type ChatMessage, Tokenizer } from '../text/index.js'
-import { type InputRows, readInput } from './input-rows.js'
+import { type ColumnOptions, type InputRow, type InputRows, openInput } from './input-rows.js'
 import { locateGiven } from './locate-given.js'
 import { ScoreInput, type ScoreRequest } from './score-input.js'
-import type { Rows } from './spool-rows.js'
 
-/** A sequence of token ids, a prompt with its response, or a conversation. Other fields are ignored. */
+/** A sequence of token ids, a prompt with its response, or a conversation; also rows with the columns that SFT reads. Other fields are ignored. */
 export type ScoreRow =
   | { readonly ids: readonly number[] | Int32Array }
   | { readonly prompt: string; readonly response: string }
   | { readonly messages: readonly ChatMessage[] }
 
-export interface ScoreRowsOptions {
+export interface ScoreRowsOptions extends ColumnOptions {
   /** A model directory, an id of the Hub, or a model of the program. */
   readonly model: string | LocalModel
-  /** A JSONL file, or rows. */
+  /** What SFT reads (a file, a pattern, a folder, an id of the Hub), or rows. */
   readonly data: InputRows<ScoreRow>
   /** In place of the one in the model's directory; a model of the program needs it for rows that are texts. */
   readonly tokenizer?: Tokenizer
@@ -59,40 +58,39 @@ export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, 
   const { signal = new AbortController().signal } = options
   const { model: given, adapter } = await locateGiven(options, { report, signal })
   const live = given instanceof LocalModel
-  // Rows are read twice: to be checked, and to be scored.
-  const data = typeof options.data === 'string' ? options.data : await collected(options.data)
   const tokenizer = async (): Promise<Tokenizer> => {
     if (options.tokenizer) return options.tokenizer
     if (!live) return Tokenizer.load(given, { chatTemplate })
     throw new InputError('tokenizer: missing; a model object needs one for text rows')
   }
-  const input = new ScoreInput(live ? given.config : await readConfig(given), { chatTemplate, tokenizer })
-  const read = (row: unknown, number: number): Promise<ScoreRequest> => input.request(row, number)
-  let total = 0
-  for await (const { sequence } of readInput(data, read, signal)) total += sequence.ids.length
-
-  const model = live
-    ? given
-    : await load(given, { ...options, ...(adapter === undefined ? {} : { adapter }), signal }, report)
-  const scoring = report.transfer('scoring', count('tokens', 100_000))
+  const config = live ? given.config : await readConfig(given)
+  const { columns = {} } = options
+  const requests = new ScoreInput(config, { chatTemplate, columns, tokenizer })
+  const read = (row: InputRow): Promise<ScoreRequest> => requests.request(row)
+  // Rows are read twice: to be checked, and to be scored.
+  const input = await openInput(options.data, { reads: 'again', report, signal })
   try {
-    let done = 0
-    for await (const requests of windows(readInput(data, read, signal))) {
-      const tokens = requests.reduce((sum, { sequence }) => sum + sequence.ids.length, 0)
-      const onProgress = (scored: number) => scoring.at(done + (tokens * scored) / requests.length, total)
-      yield* await scoreWindow(model, requests, { packing, signal, onProgress })
-      done += tokens
+    let total = 0
+    for await (const { sequence } of input.rows(read)) total += sequence.ids.length
+    const model = live
+      ? given
+      : await load(given, { ...options, ...(adapter === undefined ? {} : { adapter }), signal }, report)
+    const scoring = report.transfer('scoring', count('tokens', 100_000))
+    try {
+      let done = 0
+      for await (const window of windows(input.rows(read))) {
+        const tokens = window.reduce((sum, { sequence }) => sum + sequence.ids.length, 0)
+        const onProgress = (scored: number) => scoring.at(done + (tokens * scored) / window.length, total)
+        yield* await scoreWindow(model, window, { packing, signal, onProgress })
+        done += tokens
+      }
+    } finally {
+      scoring.end()
+      if (!live) model.dispose()
     }
   } finally {
-    scoring.end()
-    if (!live) model.dispose()
+    await input.close()
   }
-}
-
-async function collected<T extends object>(rows: Rows<T>): Promise<T[]> {
-  const all: T[] = []
-  for await (const row of rows) all.push(row)
-  return all
 }
 
 async function load(directory: string, { adapter, device, signal }: ScoreRowsOptions, report: Report) {
@@ -131,7 +129,7 @@ async function scoreWindow(
     .score(sequences, { ...options, entropy: model.role === 'language' })
     .catch((error: unknown) => {
       if (!(error instanceof NonFiniteError)) throw error
-      throw new InputError(`line ${asked[error.sequence]!.line}: the model's output is not finite`, { cause: error })
+      throw new InputError(`${asked[error.sequence]!.where}: the model's output is not finite`, { cause: error })
     })
   const answers = new Map(asked.map((request, i) => [request, results[i]!]))
   return requests.map(request => scoredOf(answers.get(request), request.sequence.ids.length))

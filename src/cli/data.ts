@@ -11,14 +11,9 @@ import { bytesText, count, numberText, reportFor } from '../progress/index.js'
 import { type LocateOptions, locateData, locateModel } from '../source/index.js'
 import { Tokenizer } from '../text/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
+import { columnsFlag, readColumns } from './columns-flag.js'
 import { choice, directory, flagHelp, integer, readArguments, text, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
-
-const mapping = text(
-  'OUR=THEIR',
-  'name of a column in the file, such as prompt=question; repeat for more columns',
-  'such as prompt=question',
-)
 
 const flags = z.object({
   model: directory('a model or tokenizer directory: lengths and rows are shown in its tokens').optional(),
@@ -27,7 +22,7 @@ const flags = z.object({
     'KIND',
     'conversations, preferences, labelled or prompts (default: detected from the first rows)',
   ).optional(),
-  columns: z.array(mapping).meta(mapping.meta()!).default([]),
+  columns: columnsFlag,
   systemPrompt: text('TEXT', 'system message for conversations without one').optional(),
   promptTemplate: text('TEXT', 'template of a prompt, such as "Question: {prompt}"').optional(),
   chatTemplate: promptTemplateFlag,
@@ -111,18 +106,6 @@ function readOptions(given: Record<string, unknown>): DataOptions {
   const result = dataOptionsSchema.safeParse(given)
   if (result.success) return result.data
   throw new UsageError(result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'))
-}
-
-function readColumns(pairs: readonly string[]): Record<string, string> {
-  const entries = pairs
-    .flatMap(pair => pair.split(','))
-    .map(pair => {
-      const at = pair.indexOf('=')
-      if (at < 1 || at === pair.length - 1)
-        throw new UsageError(`--columns: expected such as prompt=question, got "${pair}"`)
-      return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()]
-    })
-  return Object.fromEntries(entries)
 }
 
 /** Rows that are skipped as malformed, not because of their contents. */

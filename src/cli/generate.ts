@@ -3,6 +3,7 @@ import { type GeneratedSample, generate } from '../api/index.js'
 import { readConfig } from '../model/index.js'
 import { resolveSampling } from '../rollout/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
+import { columnsFlag, readColumns } from './columns-flag.js'
 import {
   asUsage,
   engineFlags,
@@ -16,7 +17,8 @@ import { choice, file, flagHelp, integer, readFlags, toggle } from './flags.js'
 import { type Writing, writingOutput } from './writing-output.js'
 
 const flags = engineFlags.extend({
-  input: file('input file: one line of JSON per prompt'),
+  input: file('prompts: a file, a folder, a glob pattern or an id of the Hub, as for rl'),
+  columns: columnsFlag,
   output: file('output file: one line of JSON per sample; - streams to standard output'),
   chatTemplate: promptTemplateFlag,
   n: integer('samples per prompt', { min: 1 }).default(1),
@@ -35,13 +37,16 @@ const flags = engineFlags.extend({
   keepSpecialTokens: toggle('keep special tokens in the text'),
 })
 
-export const help = `Usage: whetstone generate --model DIR --input FILE.jsonl --output FILE.jsonl [options]
+export const help = `Usage: whetstone generate --model DIR --input FILE --output FILE.jsonl [options]
 
-Generates responses to prompts. A line of the input is one of
+Generates responses to prompts. A row of the input is one of
 
   {"prompt":"..."}       a text: a user message if the tokenizer has a chat template, else plain text with its special tokens
   {"ids":[...]}          token ids, used unchanged
   {"messages":[...]}     a conversation for the assistant to answer, rendered by the chat template
+
+or has the columns of a data set, such as question or instruction. It is a line of a .jsonl file, or a row of what a training reads:
+.json, .csv, .tsv, .txt (all also with .gz or .zst), .parquet, .arrow, folders, ids of the Hub. A pipe is read as .jsonl.
 
 Each sample is a line of the output, in the order of the input:
 
@@ -49,11 +54,11 @@ Each sample is a line of the output, in the order of the input:
 
 finish_reason is stop or length. A sample without a response is {"index":0,"sample":0,"error":{"reason":"...","message":"..."}}.
 Sampling is what the flags say, else what generation_config.json of the model says; a line tells what was taken from that file.
-A response depends on the text of its line, the line number, the seed and the sample index, not on other lines.
+A response depends on the text of its row, the number of the row, the seed and the sample index, not on other rows.
 
 ${flagHelp(flags)}
 
-Bad lines are listed with their numbers before the model is loaded. The output file appears when it is complete. Exit code 1 if
+Bad rows are listed with their lines before the model is loaded. The output file appears when it is complete. Exit code 1 if
 no prompt got a response.
 `
 
@@ -62,7 +67,9 @@ type Settings = z.output<typeof flags>
 export async function run(args: string[]): Promise<number> {
   const settings = readFlags(args, flags)
   const { model, adapter, input, output } = settings
-  return writingOutput(output, { inputs: [input], directories: [model, adapter] }, writing => write(settings, writing))
+  return writingOutput(output, { inputs: [input], directories: [model, adapter, input] }, writing =>
+    write(settings, writing),
+  )
 }
 
 /** Gives the exit code: 1 where there were prompts and none got a response. */
@@ -77,6 +84,7 @@ async function write(settings: Settings, { output, report, signal }: Writing): P
     seed: settings.seed,
     ...engineOptions(settings),
     ...{ model, data, n, chatTemplate, logprobs, truncateSide, report, signal },
+    columns: readColumns(settings.columns),
     text: settings.keepSpecialTokens ? 'with-special' : 'plain',
     ...(truncatePrompt === undefined ? {} : { truncatePrompt }),
   })

@@ -2,13 +2,15 @@ import type { z } from 'zod'
 import { type Scored, score } from '../api/index.js'
 import { count } from '../progress/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
+import { columnsFlag, readColumns } from './columns-flag.js'
 import { modelFlags, usableDevice } from './engine-flags.js'
 import { choice, file, flagHelp, readFlags } from './flags.js'
 import { type Writing, writingOutput } from './writing-output.js'
 
 const flags = modelFlags.extend({
-  input: file('input file: one line of JSON per sequence'),
-  output: file('output file: one line of JSON per input line; - streams to standard output'),
+  input: file('sequences: a file, a folder, a glob pattern or an id of the Hub, as for sft'),
+  columns: columnsFlag,
+  output: file('output file: one line of JSON per row of the input; - streams to standard output'),
   chatTemplate: promptTemplateFlag,
   packing: choice(
     ['on', 'off'],
@@ -17,22 +19,25 @@ const flags = modelFlags.extend({
   ).default('on'),
 })
 
-export const help = `Usage: whetstone score --model DIR --input FILE.jsonl --output FILE.jsonl [options]
+export const help = `Usage: whetstone score --model DIR --input FILE --output FILE.jsonl [options]
 
-Computes log-probabilities, entropies or reward scores of token sequences. A line of the input is one of
+Computes log-probabilities, entropies or reward scores of token sequences. A row of the input is one of
 
   {"ids":[...]}                          every token but the first
   {"prompt":"...","response":"..."}      the tokens of the response
   {"messages":[...]}                     the tokens of the assistant, rendered by the chat template
+  {"text":"..."}                         every token but the first
 
-and the same line of the output {"logprobs":[...],"entropies":[...]}, one number per token, or {"score":x} where the model
-model is a reward model. A prompt is a user message if the tokenizer has a chat template, else plain text with its special
-tokens. Prompt and response are encoded separately and joined as ids. A reward model also reads
-the end-of-turn token, as in its training.
+or has other columns that sft reads, such as question and answer. It is a line of a .jsonl file, or a row of what a training reads:
+.json, .csv, .tsv, .txt (all also with .gz or .zst), .parquet, .arrow, folders, ids of the Hub. A pipe is read as .jsonl.
+
+The same line of the output is {"logprobs":[...],"entropies":[...]}, one number per token, or {"score":x} if the model is a reward
+model. A prompt is a user message if the tokenizer has a chat template, else plain text with its special tokens. Prompt and
+response are encoded separately and joined as ids. A reward model also reads the end-of-turn token, as in its training.
 
 ${flagHelp(flags)}
 
-Bad lines are listed with their numbers before the model is loaded. The output file appears when it is complete.
+Bad rows are listed with their lines before the model is loaded. The output file appears when it is complete.
 `
 
 type Settings = z.output<typeof flags>
@@ -40,7 +45,9 @@ type Settings = z.output<typeof flags>
 export async function run(args: string[]): Promise<number> {
   const settings = readFlags(args, flags)
   const { model, adapter, input, output } = settings
-  return writingOutput(output, { inputs: [input], directories: [model, adapter] }, writing => write(settings, writing))
+  return writingOutput(output, { inputs: [input], directories: [model, adapter, input] }, writing =>
+    write(settings, writing),
+  )
 }
 
 async function write(settings: Settings, { output, report, signal }: Writing): Promise<void> {
@@ -48,16 +55,17 @@ async function write(settings: Settings, { output, report, signal }: Writing): P
   const device = usableDevice(settings.device)
   const scores = score({
     ...{ model, data, device, chatTemplate, packing, report, signal },
+    columns: readColumns(settings.columns),
     ...(adapter === undefined ? {} : { adapter }),
   })
-  const total = { lines: 0, tokens: 0 }
+  const total = { rows: 0, tokens: 0 }
   let started: number | undefined
   await output.write(
     async append => {
       let text = ''
       for await (const scored of scores) {
         started ??= performance.now()
-        total.lines++
+        total.rows++
         total.tokens += scored.tokens
         text += scoreLine(scored)
         if (text.length < partLength) continue
@@ -69,7 +77,7 @@ async function write(settings: Settings, { output, report, signal }: Writing): P
     { signal },
   )
   const seconds = (performance.now() - (started ?? 0)) / 1000
-  const lines = count(total.lines === 1 ? 'line' : 'lines', 0).show(total.lines)
+  const lines = count(total.rows === 1 ? 'line' : 'lines', 0).show(total.rows)
   const { show } = count('tokens', 0)
   report.line(`${output.name}: ${lines}, ${show(total.tokens)}, ${show(total.tokens / seconds)}/s`)
 }

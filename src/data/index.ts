@@ -14,9 +14,11 @@ export { whyEmpty } from './example-stream.js'
 export { type ChosenSplit, chooseSplit, type SplitChoice } from './folders/choose-split.js'
 export { dataFolderFiles } from './folders/data-folder.js'
 export { type FolderContents, type FolderPlan, planFolder } from './folders/plan-folder.js'
+export type { ConversationRow } from './formats/conversations.js'
 export { answerColumns } from './formats/fields.js'
 export { type Inspection, type InspectOptions, inspectData } from './inspect.js'
 export type { LengthSummary } from './lengths.js'
+export { type OpenedRow, RowInput } from './open-rows.js'
 export * from './options.js'
 export {
   type FilePrompt,
@@ -28,10 +30,11 @@ export {
   type PromptRow,
   readPrompts,
 } from './prompts.js'
-export type { DataRow, ReadOptions } from './read-rows.js'
+export { BadRows, type DataRow, type ReadOptions } from './read-rows.js'
 export type { RenderedPart, RenderedRow, RenderedSection } from './render-row.js'
 export type { Column, RowSchema } from './row-schema.js'
 export { readSamples, type SavedSample } from './samples.js'
 export { Permutation } from './shuffle.js'
+export { conversationOfRow, promptOfRow } from './single-rows.js'
 export { isPartOfFolder } from './source-files.js'
 export * from './types.js'

@@ -136,7 +136,8 @@ export function promptFrom(fields: RowFields, where: string, options: PromptOpti
 
 type Read<T> = { value: T } | { message: string }
 
-function promptOf(
+/** The prompt of a row, or what is wrong with it. */
+export function promptOf(
   fields: RowFields,
   { prompt: given }: PromptColumns,
   options: PromptOptions,

@@ -16,6 +16,8 @@ const filesOf = (directory: string): Files =>
 const first = filesOf(await modelDirectory(1))
 const second = filesOf(await modelDirectory(2))
 const rows = Array.from({ length: 6 }, (_, i) => ({ prompt: `Question ${i}:`, completion: ' aeiou' }))
+const jsonText = (lines: readonly object[]): Buffer =>
+  Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join(''))
 const options = { chatTemplate: 'none', device: 'cpu', batchSize: 2, saveSteps: 1, optimizer: { lr: 1e-3 } } as const
 
 beforeAll(() => {
@@ -107,6 +109,10 @@ test('generate, score, serve and eval take an id', async () => {
   const samples = generate({ model: 'org/any', data: [{ prompt: 'a' }], maxNewTokens: 4, device: 'cpu' })
   for await (const { text } of samples) texts.push(text)
   expect(texts.length).toBe(1)
+  hub.add('datasets/org/asked', { 'data/test.jsonl': jsonText([{ question: 'a' }, { question: 'b' }]) })
+  const asked = { model: 'org/any', data: 'org/asked:test', maxNewTokens: 2, device: 'cpu' } as const
+  for await (const { text } of generate(asked)) texts.push(text)
+  expect(texts.length).toBe(3)
   const server = await serve({ model: 'org/any', port: 0, device: 'cpu' })
   expect(server.name).toBe('org/any')
   await server.close()

@@ -35,7 +35,7 @@ test('generate: rows or a file, a directory or a model of the program, give the 
   expect(await all(generate({ model, data: jsonl(rows), ...sampling }))).toEqual(fromRows)
   expect(await all(generate({ model: live, tokenizer, data: rows, ...sampling }))).toEqual(fromRows)
   const wrong = generate({ model, data: [{ prompt: 'a' }, { ids: [-1] }], ...sampling })
-  await expect(all(wrong)).rejects.toThrow(/data: a bad line.*\n {2}line 2: /)
+  await expect(all(wrong)).rejects.toThrow(/data: a bad row\n {2}data, row 2: /)
 })
 
 test('score: log-probabilities of responses', async () => {

@@ -261,7 +261,7 @@ describe('score', () => {
       { prompt: 'a', response: 'b', ids: [1] },
       { messages: [{ role: 'user', content: 'a' }] },
       { messages: [{ content: 'a' }] },
-      { text: 'a' },
+      { txt: 'a' },
       '',
       '{"ids":[1,2',
       '[1,2]',
@@ -271,26 +271,26 @@ describe('score', () => {
     const ran = await score(tiny, input, 'bad.out')
     expect(ran.code).toBe(1)
     expect(ran.stderr.split('\n').slice(0, -1)).toEqual([
-      `whetstone: ${input}: 13 bad lines; nothing was written`,
-      '  line 2: ids: token id at position 1: expected an integer in [0, 2000), got 2000',
-      '  line 3: no tokens',
-      '  line 4: ids: token id at position 0: expected an integer in [0, 2000), got 1.5',
-      '  line 5: ids: expected a list of token ids',
-      '  line 6: response: expected a string',
-      '  line 7: response: expected a string',
-      expect.stringMatching(/^ {2}line 8: expected one of .*, got ids and prompt and response together$/),
-      '  line 9: messages: expected at least one message of the assistant',
-      expect.stringMatching(/^ {2}line 10: messages\[0\]\.role: expected a non-empty string/),
-      expect.stringMatching(/^ {2}line 11: expected .*, got text$/),
+      `whetstone: ${input}: 13 bad rows`,
+      `  ${input}:2: ids: token id at position 1: expected an integer in [0, 2000), got 2000`,
+      `  ${input}:3: no tokens`,
+      `  ${input}:4: ids: token id at position 0: expected an integer in [0, 2000), got 1.5`,
+      `  ${input}:5: ids: expected a list of token ids`,
+      `  ${input}:6: response: expected a string`,
+      `  ${input}:7: response: expected a string`,
+      expect.stringMatching(/:8: expected one of .*, got ids and prompt and response together$/),
+      `  ${input}:9: messages: expected at least one message of the assistant`,
+      expect.stringMatching(/:10: messages\[0\]\.role: expected a non-empty string/),
+      expect.stringMatching(/:11: no conversations: expected .*; the row has txt: set columns to name them$/),
       '  and 3 more',
     ])
     expect(readFileSync(path('bad.out'), 'utf8')).toBe('what was there before')
     const nothing = write('nothing.jsonl', [{ prompt: '', response: 'a' }])
     const raw = await score(tiny, nothing, 'nothing.out', '--chat-template', 'none')
-    expect(raw.stderr).toContain('line 1: prompt: no tokens; the first token of the response needs a token before it')
+    expect(raw.stderr).toContain(':1: prompt: no tokens; the first token of the response needs a token before it')
     expect(await score(tiny, missing, 'long.out')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("line 1: 513 tokens, and the model's context is 512"),
+      stderr: expect.stringContaining(":1: 513 tokens, and the model's context is 512"),
     })
     expect(existsSync(path('long.out'))).toBe(false)
     expect(readdirSync(folder).filter(name => name.endsWith('.tmp'))).toEqual([])
@@ -298,7 +298,7 @@ describe('score', () => {
 
   test.each([
     [['--input', 'none.jsonl', '--output', 'x'], 1, 'none.jsonl: there is no such file'],
-    [['--input', 'tiny', '--output', 'x'], 1, 'tiny is a directory'],
+    [['--input', 'tiny', '--output', 'x'], 1, 'tiny: no data files in this folder'],
     [['--input', 'ok.jsonl', '--output', 'no/where/x'], 1, 'no/where/x: its directory does not exist'],
     [['--input', 'ok.jsonl', '--output', 'x', '--packing', 'maybe'], 2, '--packing: expected on or off, got "maybe"'],
     [
@@ -388,7 +388,7 @@ test('a chat template that is wrong is named by its file, an unknown role by its
   const ran = await score(tiny)
   expect(ran.code).toBe(1)
   expect(ran.stderr).toContain(
-    'line 2: messages[0].role: "asistant" is not a role of this chat template; did you mean assistant?',
+    ':2: messages[0].role: "asistant" is not a role of this chat template; did you mean assistant?',
   )
 })
 

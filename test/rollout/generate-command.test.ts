@@ -159,7 +159,7 @@ test('bad lines are listed, and nothing is written', async () => {
   const { code, lines } = await generate(['{"ids":[1,2]}', '{', '{"text":"x"}', '{"ids":[1.5]}', '{"messages":[]}'])
   expect(code).toBe(1)
   expect(lines).toBeUndefined()
-  for (const line of [2, 3, 4, 5]) expect(printed.stderr).toContain(`line ${line}:`)
+  for (const line of [2, 3, 4, 5]) expect(printed.stderr).toContain(`in.jsonl:${line}: `)
 })
 
 test.each([

@@ -16,7 +16,7 @@ import { unpackParquet } from './parquet.js'
 import type { ParsedRow, RowFormat } from './row-format.js'
 import { RowIndex, type RowPlace } from './row-index.js'
 import { maxRowBytes, type RawRow, RowSplitter } from './row-splitter.js'
-import type { UnpackedFile } from './unpacked.js'
+import { copyStream, type UnpackedFile } from './unpacked.js'
 
 /** A row that was found, or what is there in its stead. */
 export interface ScannedRow {
@@ -34,6 +34,8 @@ export interface OpenOptions {
   readonly signal?: AbortSignal | undefined
   /** How many rows are wanted at least, where not all are: more need not be unpacked. */
   readonly wanted?: number
+  /** What a file is whose name does not say it. Default: an error. */
+  readonly otherwise?: '.jsonl'
 }
 
 export interface ScanOptions {
@@ -78,8 +80,8 @@ export class RowFile {
     private readonly unpacked?: UnpackedFile,
   ) {}
 
-  static async open(file: string, { shown = file, ...options }: OpenOptions = {}): Promise<RowFile> {
-    const { ending, compression } = endingOf(file, shown)
+  static async open(file: string, { shown = file, otherwise, ...options }: OpenOptions = {}): Promise<RowFile> {
+    const { ending, compression } = endingOf(file, shown, otherwise)
     let handle: FileHandle
     try {
       handle = await open(file)
@@ -224,13 +226,18 @@ export function dataEnding(file: string): string | undefined {
   return isColumnEnding(inner) && inner === last ? inner : undefined
 }
 
-function endingOf(file: string, shown: string): { ending: string; compression: Compression | undefined } {
+function endingOf(
+  file: string,
+  shown: string,
+  otherwise: string | undefined,
+): { ending: string; compression: Compression | undefined } {
   const ending = dataEnding(file)
   const compression = compressionEndings[extname(file).toLowerCase()]
   if (ending !== undefined) return { ending, compression }
   const inner = compression && extname(file.slice(0, -extname(file).length)).toLowerCase()
   if (inner !== undefined && isColumnEnding(inner))
     throw new DataError(`${shown}: compressed with ${compression} from outside; unpack it first`)
+  if (otherwise !== undefined) return { ending: otherwise, compression }
   throw new DataError(`${shown}: expected a ${endings} file; save the dataset as one row of JSON per line`)
 }
 
@@ -243,6 +250,8 @@ interface Opening extends OpenOptions {
 /** The rows of a file in another one, where they cannot be read from it in any order. */
 async function unpack(handle: FileHandle, { ending, compression, wanted, ...options }: Opening) {
   const { shown } = options
+  const there = await handle.stat()
+  if (!there.isFile() && !there.isDirectory()) return copyStream(handle, options)
   if (isColumnEnding(ending)) return columnFormats[ending](handle, { ...options, ...(wanted ? { wanted } : {}) })
   const found = await compressionOf(handle).catch((cause: NodeJS.ErrnoException) => {
     throw new DataError(whyUnreadable(shown, cause), { cause })

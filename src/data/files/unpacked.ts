@@ -60,6 +60,21 @@ export class UnpackTarget {
   }
 }
 
+/** What comes through a pipe or from a device, which can be read only once. */
+export async function copyStream(source: FileHandle, { shown, signal }: UnpackOptions): Promise<UnpackedFile> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  const handle = await unpackInto(shown, async to => {
+    const stream = source.createReadStream({ autoClose: false, ...(signal ? { signal } : {}) })
+    for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+      hash.update(chunk)
+      bytes += chunk.length
+      await to.write(chunk)
+    }
+  })
+  return { handle, fingerprint: hash.digest('hex'), bytes }
+}
+
 /** The SHA-256 of all bytes of a file. */
 export async function hashOf(source: FileHandle, signal: AbortSignal | undefined): Promise<string> {
   const hash = createHash('sha256')

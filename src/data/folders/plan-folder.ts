@@ -40,7 +40,11 @@ export async function planFolder(contents: FolderContents): Promise<FolderPlan> 
   return { configs, defaultConfig: named ?? (configs.has('default') ? 'default' : undefined) }
 }
 
-const ignored = ['config.json', 'dataset_info.json', 'dataset_infos.json', 'dataset_dict.json', 'state.json']
+/** Of data sets, and of models. */
+const ignored = [
+  ...['dataset_info.json', 'dataset_infos.json', 'dataset_dict.json', 'state.json'],
+  ...['config.json', 'generation_config.json', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json'],
+]
 
 function isDataName(name: string): boolean {
   if (dataEnding(name) === undefined || ignored.includes(basename(name))) return false
