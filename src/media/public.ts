@@ -1,0 +1,21 @@
+/** Images and videos: from files to the pixels that a model reads. */
+export {
+  type ImageInput,
+  type MediaConfig,
+  MediaError,
+  type MediaLimits,
+  type MediaOutcome,
+  type MediaPlace,
+  MediaProcessor,
+  type MediaProcessorOptions,
+  type MediaReason,
+  type PixelBounds,
+  type PreparedMedia,
+  type RawPixels,
+  type RawVideo,
+  readMediaConfig,
+  type SampleMedia,
+  type UrlOptions,
+  type VideoInput,
+  type VisionFamily,
+} from './index.js'
