@@ -1,16 +1,17 @@
 /** A model for others: as a GGUF file with a Modelfile, or as a Hugging Face directory. */
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { InputError } from '../errors/index.js'
 import { checkNewDirectory, openOutput } from '../files/index.js'
 import { exportGguf, modelfile, type WrittenType } from '../gguf/index.js'
 import { LocalModel, readConfig } from '../model/index.js'
 import { type Report, silentReport } from '../progress/index.js'
-import { Run } from '../run/index.js'
-import { locateModel } from '../source/index.js'
+import { modelOfRun, Run } from '../run/index.js'
+import { locateModel, withBase } from '../source/index.js'
 import type { DType } from '../tensor/index.js'
 import { exportRun } from '../train/index.js'
+import { placeCard } from './model-card.js'
 
 interface CommonOptions {
   /** An adapter (PEFT) that is merged into the model first. */
@@ -62,12 +63,17 @@ export async function exportModel(
   const around = { report, signal }
   const name = basename(resolve(model), extname(model) === '.gguf' ? '.gguf' : '')
   const parts = await partsOf(model, { merge, ...around })
-  const out = options.out ?? (options.to === 'hf' ? `${name}-hf` : undefined)
-  const work = parts.adapter === undefined && parts.directory !== undefined ? undefined : await workFolder(out)
+  if (options.to === 'hf') {
+    const path = options.out ?? `${name}-hf`
+    const sizes = await writeDirectory(parts, { out: path, dtype: options.dtype, ...around })
+    const card = await placeCard(path, cardOf(parts, 'model'))
+    return { path, source: parts.source, ...sizes, files: [path, ...card], notes: [] }
+  }
+  const isWhole = parts.adapter === undefined && parts.directory !== undefined
+  const work = isWhole ? undefined : await workFolder(options.out)
   try {
-    if (options.to === 'hf') return await writeDirectory(parts, { out: out!, dtype: options.dtype, ...around })
     const directory = await wholeModel(parts, work, around)
-    return await writeFileAndTexts({ ...parts, directory }, { ...options, name, ...around })
+    return await writeFileAndTexts(parts, { ...options, directory, name, ...around })
   } finally {
     if (work !== undefined) await rm(work, { recursive: true, force: true })
   }
@@ -90,7 +96,7 @@ interface Around {
 async function partsOf(model: string, { merge, ...around }: Around & { merge: string | undefined }): Promise<Parts> {
   const adapter = merge === undefined ? undefined : (await locateModel(merge, around)).directory
   if (existsSync(model) && (await Run.isIn(model).catch(() => false))) {
-    const made = ['best_model', 'final_model'].map(folder => join(model, folder)).find(existsSync)
+    const made = modelOfRun(model)
     if (made === undefined) return { source: model, directory: undefined, adapter }
     return partsOfDirectory(made, adapter, around)
   }
@@ -99,20 +105,13 @@ async function partsOf(model: string, { merge, ...around }: Around & { merge: st
 }
 
 /** A directory with an adapter alone names the model that it belongs to. */
-async function partsOfDirectory(directory: string, adapter: string | undefined, around: Around): Promise<Parts> {
-  const config = join(directory, 'adapter_config.json')
-  if (existsSync(join(directory, 'config.json')) || !existsSync(config))
-    return { source: directory, directory, adapter }
-  if (adapter !== undefined)
-    throw new InputError(`${directory} is an adapter itself: give the model, and merge one adapter`)
-  const { base_model_name_or_path: base } = JSON.parse(await readFile(config, 'utf8')) as Record<string, unknown>
-  if (typeof base !== 'string' || base === '')
-    throw new InputError(`${config} does not name its model (base_model_name_or_path)`, {
-      remedy: `Give the model, and merge the adapter: whetstone export MODEL --merge ${directory}`,
-    })
-  const located = await locateModel(base, around)
-  return { source: directory, directory: located.directory, adapter: directory }
+async function partsOfDirectory(directory: string, merge: string | undefined, around: Around): Promise<Parts> {
+  const { model, adapter } = await withBase({ model: directory, adapter: merge }, around)
+  return { source: directory, directory: model, adapter }
 }
+
+const cardOf = ({ source, directory, adapter }: Parts, form: 'model' | 'gguf') =>
+  ({ model: directory ?? source, adapter, form }) as const
 
 /** Beside the output, where there is room for it. */
 async function workFolder(out: string | undefined): Promise<string> {
@@ -130,20 +129,18 @@ async function wholeModel(parts: Parts, work: string | undefined, around: Around
   return out
 }
 
+type Sizes = Pick<ExportedModel, 'parameters' | 'bytes'>
+const sizesOf = ({ parameters, bytes }: Sizes): Sizes => ({ parameters, bytes })
+
 async function writeDirectory(
   { source, directory, adapter }: Parts,
   { out, dtype, report, signal }: Around & { out: string; dtype: DType | undefined },
-): Promise<ExportedModel> {
-  const done = async (parameters: number, bytes: number): Promise<ExportedModel> => {
-    const card = await copyCard(directory ?? source, out)
-    return { path: out, source, parameters, bytes, files: [out, ...card], notes: [] }
-  }
+): Promise<Sizes> {
   if (directory === undefined) {
     if (adapter !== undefined) throw new InputError(`${source} has no model yet that an adapter could be merged into`)
     if (dtype !== undefined && dtype !== 'float32')
       throw new InputError(`dtype: a checkpoint can be written in the dtype of the run, or in float32, not in ${dtype}`)
-    const made = await exportRun(source, { out, what: 'model', ...(dtype && { dtype }) }, { report, signal })
-    return done(made.parameters, made.bytes)
+    return sizesOf(await exportRun(source, { out, what: 'model', ...(dtype && { dtype }) }, { report, signal }))
   }
   const { head } = await readConfig(directory)
   const loading = report.transfer('loading')
@@ -154,17 +151,17 @@ async function writeDirectory(
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())
   try {
-    const { parameters, bytes } = await model.export(out, { what: 'model' })
-    return await done(parameters, bytes)
+    return sizesOf(await model.export(out, { what: 'model' }))
   } finally {
     model.dispose()
   }
 }
 
 async function writeFileAndTexts(
-  { source, directory }: Parts & { directory: string },
-  { out, type, name, report, signal }: Pick<ExportGgufOptions, 'out' | 'type'> & Around & { name: string },
+  parts: Parts,
+  given: Pick<ExportGgufOptions, 'out' | 'type'> & Around & { directory: string; name: string },
 ): Promise<ExportedModel> {
+  const { out, type, directory, name, report, signal } = given
   const chosen = type ?? ((await isBfloat(directory)) ? 'bf16' : 'f16')
   const path = out ?? join(`${name}-gguf`, `${name}-${chosen}.gguf`)
   const folder = dirname(resolve(path))
@@ -179,13 +176,14 @@ async function writeFileAndTexts(
   const generation = await readJson(join(directory, 'generation_config.json'))
   const texts = modelfile({ ...made, file: basename(path), generation })
   const placed = await writeOwn(join(folder, 'Modelfile'), texts)
-  const card = await copyCard(source, folder)
+  const card = await placeCard(folder, cardOf(parts, 'gguf'))
   return {
-    ...{ path, source, parameters: made.parameters, bytes: made.bytes },
+    ...{ path, source: parts.source, ...sizesOf(made) },
     files: [path, ...placed, ...card],
     notes: [
       ...made.notes,
       ...(placed.length === 0 ? [`${join(folder, 'Modelfile')} is not one of ours: it was left as it is`] : []),
+      ...(card.length === 0 ? [`${join(folder, 'README.md')} was there already: no model card was written`] : []),
     ],
   }
 }
@@ -208,12 +206,4 @@ async function writeOwn(path: string, text: string): Promise<string[]> {
   if (!found.startsWith(mark)) return []
   await writeFile(path, `${mark}\n${text}`)
   return [path]
-}
-
-/** The model card of the exported model travels with it. A card that is there already stays. */
-async function copyCard(directory: string, to: string): Promise<string[]> {
-  const [from, at] = [join(directory, 'README.md'), join(to, 'README.md')]
-  if (!existsSync(from) || existsSync(at)) return []
-  await copyFile(from, at)
-  return [at]
 }

@@ -18,6 +18,8 @@ export interface ModelCardOptions {
   readonly title?: string | undefined
   /** Default: `model`. */
   readonly form?: CardForm
+  /** The model that an adapter was merged into. Default: the one that the run names. */
+  readonly base?: string | undefined
 }
 
 export interface ModelCard {
@@ -51,15 +53,7 @@ export async function modelCard(model: string, options: ModelCardOptions = {}): 
   const { run = await runOfModel(model), form = 'model' } = options
   const title = options.title ?? basename(run ?? resolve(model))
   const view = run === undefined ? undefined : await Run.read(run)
-  if (!view)
-    return {
-      text: sections([
-        frontMatter({ tags: ['whetstone'], library_name: libraries[form] }),
-        `# ${title}`,
-        usage(title, form),
-      ]),
-      curves: undefined,
-    }
+  if (!view) return { text: await cardWithoutRun(title, { form, base: options.base }), curves: undefined }
   const facts = await factsOf(view)
   const drawn = curvesOf([{ name: title, view }])
   const curves = drawn.panels.length === 0 ? undefined : toPng(chart(drawn))
@@ -81,6 +75,22 @@ export async function modelCard(model: string, options: ModelCardOptions = {}): 
     howMade(view, title),
   ])
   return { text, curves }
+}
+
+async function cardWithoutRun(title: string, { form = 'model', base }: ModelCardOptions): Promise<string> {
+  const id = base === undefined ? undefined : hubId(base)
+  const { license } = base === undefined ? {} : await baseCard(base)
+  return sections([
+    frontMatter({
+      ...(id === undefined ? {} : { base_model: id }),
+      library_name: libraries[form],
+      ...(license === undefined ? {} : { license }),
+      tags: ['whetstone', ...(base === undefined ? [] : ['lora'])],
+    }),
+    `# ${title}`,
+    base === undefined ? '' : `- Base model: ${publicName(base)}`,
+    usage(title, form, base === undefined ? undefined : publicName(base)),
+  ])
 }
 
 const libraries: Readonly<Record<CardForm, string>> = { model: 'transformers', adapter: 'peft', gguf: 'gguf' }
@@ -147,7 +157,7 @@ async function baseCard(base: string): Promise<{ license?: string }> {
   }
 }
 
-/** First, best and last value of each main metric. */
+/** First and last value of each main metric. */
 function figures(view: RunView): string {
   const rows = mainMetrics([view]).flatMap(name => {
     const points = (view.metrics.get(name) ?? []).filter(({ value }) => Number.isFinite(value))

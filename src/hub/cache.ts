@@ -55,6 +55,25 @@ export class RepoCache {
     })
   }
 
+  /** All files that a commit has, also those that are not here; undefined where no fetch of ours has asked. */
+  async listing(commit: string): Promise<RepoFile[] | undefined> {
+    const text = await readFile(this.#listing(commit), 'utf8').catch(() => undefined)
+    return text === undefined ? undefined : (JSON.parse(text) as RepoFile[])
+  }
+
+  async keepListing(commit: string, files: readonly RepoFile[]): Promise<void> {
+    const path = this.#listing(commit)
+    await writing(path, async () => {
+      await makeDirectory(dirname(path))
+      await writeFileAtomic(path, JSON.stringify(files))
+    })
+  }
+
+  /** Other tools look into `blobs`, `refs` and `snapshots` alone. */
+  #listing(commit: string): string {
+    return join(this.directory, '.whetstone', `${commit}.json`)
+  }
+
   /** Paths of the files of a commit that are there; a link whose content is gone is not there. */
   async files(commit: string): Promise<string[]> {
     const root = this.snapshot(commit)

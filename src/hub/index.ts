@@ -5,4 +5,10 @@ export type { Repo, RepoFile, RepoType } from './repo.js'
 export { isCommit } from './repo.js'
 export type { Wanted } from './select-files.js'
 export { type HubSettings, hubSettings } from './settings.js'
-export { type Snapshot, type SnapshotOptions, snapshot } from './snapshot.js'
+export {
+  type ChooseFiles,
+  type CommitContents,
+  type Snapshot,
+  type SnapshotOptions,
+  snapshot,
+} from './snapshot.js'

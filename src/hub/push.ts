@@ -14,6 +14,8 @@ export interface PushOptions {
   readonly visibility?: 'private' | undefined
   readonly report: Report
   readonly signal: AbortSignal
+  /** A directory of files that go up too, in place of those of the same names. */
+  readonly made?: string
   /** Default: what the environment says. */
   readonly settings?: HubSettings
 }
@@ -37,7 +39,7 @@ export async function pushDirectory(directory: string, repo: Repo, options: Push
   const { report, signal, settings = hubSettings(), visibility } = options
   const { endpoint, token } = settings
   if (!/^[^/]+\/[^/]+$/.test(repo.id)) throw new HubError(`${repo.id}: expected org/name, such as my-name/my-model`)
-  const plan = await uploadPlan(directory, repo.type)
+  const plan = await uploadPlan(directory, { type: repo.type, made: options.made })
   if (settings.network === 'offline')
     throw new HubError('HF_HUB_OFFLINE is set', { remedy: 'Unset it to upload something.' })
   if (token === undefined)

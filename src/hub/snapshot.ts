@@ -1,6 +1,6 @@
 /** A commit of a repository as a directory of the cache, fetched where it is missing. */
-import { statfs } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFile, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { type Report, bytes as shownBytes } from '../progress/index.js'
 import { offlineWithout } from './answers.js'
 import { RepoCache } from './cache.js'
@@ -11,8 +11,19 @@ import { isCommit, type Repo, type RepoFile } from './repo.js'
 import { missingPart, selectFiles, type Wanted } from './select-files.js'
 import { type HubSettings, hubSettings } from './settings.js'
 
+/** The names of all files of a commit, and the texts of small ones. */
+export interface CommitContents {
+  readonly names: readonly string[]
+  read(name: string): Promise<string>
+}
+
+/** Which files of a data set are fetched: `all`, or those with these names. */
+export type ChooseFiles = (contents: CommitContents) => Promise<readonly string[] | 'all'>
+
 export interface SnapshotOptions {
   readonly wanted: Wanted
+  /** Default: all that are wanted. The card comes too. */
+  readonly choose?: ChooseFiles | undefined
   /** A branch, a tag or a commit. Default: `main`. */
   readonly revision?: string | undefined
   readonly report: Report
@@ -40,28 +51,53 @@ const atOnce = 4
 export async function snapshot(repo: Repo, options: SnapshotOptions): Promise<Snapshot> {
   const { revision = 'main', wanted, report, settings = hubSettings() } = options
   const cache = new RepoCache(settings.cache, repo)
-  const known = await kept(cache, revision, wanted)
-  if (known && isCommit(revision) && wanted !== 'data') return known
+  const given = { ...options, revision, settings }
+  const known = await kept(cache, given)
+  if (known && isCommit(revision) && (wanted !== 'data' || known.listed)) return withoutList(known)
   if (settings.network === 'offline') {
-    if (known) return known
+    if (known) return withoutList(known)
     throw offlineWithout(repo, revision, settings)
   }
   try {
-    return await fetchSnapshot(cache, { ...options, revision, settings })
+    return await fetchSnapshot(cache, given)
   } catch (error) {
     if (!(error instanceof UnreachableError) || !known) throw error
     report.line(`${error.message}: ${repo.id} is used as the cache has it, at commit ${known.commit.slice(0, 8)}.`)
-    return known
+    return withoutList(known)
   }
 }
 
-/** What the cache has, where it has all that is needed. */
-async function kept(cache: RepoCache, revision: string, wanted: Wanted): Promise<Snapshot | undefined> {
-  const commit = await cache.commitOf(revision)
+type Given = SnapshotOptions & { readonly revision: string; readonly settings: HubSettings }
+
+const withoutList = ({ directory, commit }: Snapshot): Snapshot => ({ directory, commit })
+
+/** What the cache has, where it has all that is needed. `listed`: the files that the commit should have are known. */
+async function kept(cache: RepoCache, given: Given): Promise<(Snapshot & { listed: boolean }) | undefined> {
+  const commit = await cache.commitOf(given.revision)
   if (commit === undefined) return undefined
-  const there = (await cache.files(commit)).map(path => ({ path }))
-  if (missingPart(there, there, wanted) || lacksShards(there)) return undefined
-  return { directory: cache.snapshot(commit), commit }
+  const directory = cache.snapshot(commit)
+  const paths = await cache.files(commit)
+  const all = await cache.listing(commit)
+  if (all) {
+    // What cannot be chosen from what is here has to be asked of the Hub, which gives the reason too.
+    const read = (name: string): Promise<string> => readFile(join(directory, name), 'utf8')
+    const files = await wantedFiles(cache.repo, all, { ...given, read }).catch(() => undefined)
+    return files?.every(({ path }) => paths.includes(path)) ? { directory, commit, listed: true } : undefined
+  }
+  // Another tool filled the cache.
+  const there = paths.map(path => ({ path }))
+  if (missingPart(there, there, given.wanted) || lacksShards(there)) return undefined
+  return { directory, commit, listed: false }
+}
+
+async function wantedFiles(
+  repo: Repo,
+  all: readonly RepoFile[],
+  { wanted, choose, settings, read }: Given & Pick<CommitContents, 'read'>,
+): Promise<readonly RepoFile[]> {
+  const files = selectFiles(repo, all, wanted, settings.endpoint)
+  const chosen = (await choose?.({ names: all.map(({ path }) => path), read })) ?? 'all'
+  return chosen === 'all' ? files : files.filter(({ path }) => path === 'README.md' || chosen.includes(path))
 }
 
 /** Names of shards say how many there are. */
@@ -71,17 +107,20 @@ function lacksShards(there: readonly { path: string }[]): boolean {
   return counts.length > 0 && counts.length < Number(counts[0])
 }
 
-async function fetchSnapshot(
-  cache: RepoCache,
-  options: SnapshotOptions & { revision: string; settings: HubSettings },
-): Promise<Snapshot> {
-  const { revision, wanted, settings, signal } = options
+async function fetchSnapshot(cache: RepoCache, given: Given): Promise<Snapshot> {
+  const { revision, settings, signal } = given
   const { repo } = cache
   const commit = isCommit(revision) ? revision : await commitOf({ repo, revision, signal }, settings)
   const all = await repoFiles({ repo, revision: commit, signal }, settings)
-  const files = selectFiles(repo, all, wanted, settings.endpoint)
-  await fetchFiles(cache, commit, files, options)
+  const read = async (name: string): Promise<string> => {
+    const file = all.find(({ path }) => path === name)!
+    await fetchContent(file, { cache, commit, settings, signal, onBytes: () => {}, onWait: () => {} })
+    return readFile(cache.blob(file), 'utf8')
+  }
+  const files = await wantedFiles(repo, all, { ...given, read })
+  await fetchFiles(cache, commit, files, given)
   // Links appear when every content is there: a directory that is cut off looks empty, not complete.
+  await cache.keepListing(commit, all)
   for (const file of files) await cache.link(commit, file)
   await cache.writeRef(revision, commit)
   return { directory: cache.snapshot(commit), commit }

@@ -24,53 +24,51 @@ export interface UploadPlan {
 const beside = /^(README\.md|LICENSE[\w.-]*|NOTICE[\w.-]*|Modelfile|[\w.-]+\.(gguf|svg|png))$/
 const folders = /^(additional_chat_templates|data|images)$/
 
-/** What a run keeps for itself, and what has no place in a repository. */
-export async function uploadPlan(given: string, type: RepoType): Promise<UploadPlan> {
-  const directory = await modelOfRun(given, type)
-  const files: UploadFile[] = []
+interface UploadOptions {
+  readonly type: RepoType
+  /** A directory of files that go up too, in place of those of the same names. */
+  readonly made?: string | undefined
+}
+
+/** Which files go up, checked before anything is sent. */
+export async function uploadPlan(directory: string, { type, made }: UploadOptions): Promise<UploadPlan> {
+  const found = await stat(directory).catch(() => undefined)
+  if (!found?.isDirectory()) throw new InputError(`${directory}: there is no such directory`)
+  const files = new Map<string, UploadFile>()
   const leftOut: string[] = []
-  const look = async (folder: string): Promise<void> => {
-    for (const entry of await entriesOf(join(directory, folder))) {
-      const path = folder === '' ? entry.name : `${folder}/${entry.name}`
-      const file = join(directory, path)
-      const found = await stat(file).catch(() => undefined)
-      if (
-        found?.isDirectory() &&
-        folder === '' &&
-        (type === 'dataset' || folders.test(entry.name)) &&
-        !entry.name.startsWith('.')
-      )
-        await look(path)
-      else if (found?.isFile() && goesUp(path, type)) files.push({ path, file, size: found.size })
-      else leftOut.push(path)
-    }
-  }
-  await look('')
+  for (const root of [directory, ...(made === undefined ? [] : [made])]) await look(root, '', { type, files, leftOut })
   const content = type === 'model' ? /\.(safetensors|gguf)$/ : /\.(parquet|arrow|jsonl?|csv|tsv)(\.gz|\.zst)?$/
-  if (!files.some(({ path }) => content.test(path)))
+  if (![...files.keys()].some(path => content.test(path)))
     throw new InputError(
-      `${given} has no ${type === 'model' ? 'model: expected safetensors or GGUF files' : 'data: expected parquet, arrow, JSON or CSV files'}`,
+      `${directory} has no ${type === 'model' ? 'model: expected safetensors or GGUF files' : 'data: expected parquet, arrow, JSON or CSV files'}`,
     )
-  for (const one of files) await refuseSecrets(one)
-  return { directory, files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), leftOut }
+  for (const one of files.values()) await refuseSecrets(one)
+  return { directory, files: [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1)), leftOut }
+}
+
+interface Found {
+  readonly type: RepoType
+  readonly files: Map<string, UploadFile>
+  readonly leftOut: string[]
+}
+
+async function look(root: string, folder: string, into: Found): Promise<void> {
+  const { type, files, leftOut } = into
+  for (const { name } of await entriesOf(join(root, folder))) {
+    const path = folder === '' ? name : `${folder}/${name}`
+    const file = join(root, path)
+    const found = await stat(file).catch(() => undefined)
+    const isSearched = folder === '' && (type === 'dataset' || folders.test(name)) && !name.startsWith('.')
+    if (found?.isDirectory() && isSearched) await look(root, path, into)
+    else if (found?.isFile() && goesUp(path, type)) files.set(path, { path, file, size: found.size })
+    else leftOut.push(path)
+  }
 }
 
 function goesUp(path: string, type: RepoType): boolean {
   const name = basename(path)
   if (name.startsWith('.')) return false
   return isWanted(path, type === 'model' ? 'model' : 'data') || beside.test(name)
-}
-
-/** A run directory stands for the model that it made. */
-async function modelOfRun(given: string, type: RepoType): Promise<string> {
-  const found = await stat(given).catch(() => undefined)
-  if (!found?.isDirectory()) throw new InputError(`${given}: there is no such directory`)
-  if (type === 'dataset') return given
-  for (const name of ['best_model', 'final_model']) {
-    const model = await stat(join(given, name)).catch(() => undefined)
-    if (model?.isDirectory()) return join(given, name)
-  }
-  return given
 }
 
 async function entriesOf(directory: string) {

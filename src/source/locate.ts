@@ -1,7 +1,8 @@
 /** From the name of a model or of a data set to its directory, fetched from the Hub or made of a GGUF file where it has to be. */
 import { basename } from 'node:path'
+import { chooseSplit, planFolder } from '../data/index.js'
 import { cachedImport, isGgufPath } from '../gguf/index.js'
-import { type RepoType, snapshot, type Wanted } from '../hub/index.js'
+import { type ChooseFiles, type RepoType, snapshot, type Wanted } from '../hub/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import { hubName, isHubName, type NameKind, parseHubName, placedName } from './names.js'
 
@@ -20,7 +21,14 @@ export type Origin =
   | { readonly kind: 'path' }
   /** A GGUF file: its name and its checksum. */
   | { readonly kind: 'gguf'; readonly name: string; readonly sha256: string }
-  | { readonly kind: 'hub'; readonly name: string; readonly id: string; readonly commit: string }
+  /** `directory` is that of the commit in the cache. */
+  | {
+      readonly kind: 'hub'
+      readonly name: string
+      readonly id: string
+      readonly commit: string
+      readonly directory: string
+    }
 
 export interface LocatedModel {
   /** A Hugging Face model directory, as if it had been given. */
@@ -53,7 +61,7 @@ export async function locateModel(
 }
 
 /**
- * The files of a data set.
+ * The files of a data set; of one with a config or a split in its name, those of the split alone.
  *
  * @example
  * const { path } = await locateData('openai/gsm8k:main/train')
@@ -61,8 +69,20 @@ export async function locateModel(
 export async function locateData(name: string, options: LocateOptions = {}): Promise<LocatedData> {
   const placed = placedName(name, 'data', options.directory ?? process.cwd())
   if (!isHubName(placed)) return { path: placed, origin: { kind: 'path' } }
-  const { directory, origin, part } = await fetched(placed, 'data', { ...options, wanted: 'data' })
-  return { path: part === undefined ? directory : `${directory}:${part}`, origin }
+  const { id, part } = parseHubName(placed, 'data')!
+  if (part === undefined) {
+    const { directory, origin } = await fetched(placed, 'data', { ...options, wanted: 'data' })
+    return { path: directory, origin }
+  }
+  let meant = part
+  const choose: ChooseFiles = async ({ names, read }) => {
+    const { config, split, files } = chooseSplit(await planFolder({ shown: id, names, read }), { name: part }, id)
+    meant = `${config}/${split}`
+    // `save_to_disk` names every file of every split, and each has to be there.
+    return names.some(name => basename(name) === 'state.json') ? 'all' : files
+  }
+  const { directory, origin } = await fetched(placed, 'data', { ...options, wanted: 'data', choose })
+  return { path: `${directory}:${meant}`, origin }
 }
 
 async function imported(path: string, { report = silentReport, signal }: LocateOptions): Promise<LocatedModel> {
@@ -74,12 +94,16 @@ async function imported(path: string, { report = silentReport, signal }: LocateO
   return { directory, origin: { kind: 'gguf', name: basename(path), sha256 } }
 }
 
-async function fetched(placed: string, kind: NameKind, options: LocateOptions & { readonly wanted: Wanted }) {
-  const { report = silentReport, signal = new AbortController().signal, commits = {}, wanted } = options
-  const { id, revision, part } = parseHubName(placed, kind)!
+async function fetched(
+  placed: string,
+  kind: NameKind,
+  options: LocateOptions & { readonly wanted: Wanted; readonly choose?: ChooseFiles },
+) {
+  const { report = silentReport, signal = new AbortController().signal, commits = {}, wanted, choose } = options
+  const { id, revision } = parseHubName(placed, kind)!
   const type: RepoType = kind === 'data' ? 'dataset' : 'model'
   const name = hubName({ id, ...(revision === undefined ? {} : { revision }) })
   const at = commits[name] ?? revision
-  const { directory, commit } = await snapshot({ type, id }, { wanted, revision: at, report, signal })
-  return { directory, part, origin: { kind: 'hub', name, id, commit } as const }
+  const { directory, commit } = await snapshot({ type, id }, { wanted, choose, revision: at, report, signal })
+  return { directory, origin: { kind: 'hub', name, id, commit, directory } as const }
 }

@@ -64,24 +64,14 @@ test('a model goes up as one commit into a new repository, and comes back the sa
   expect(readFileSync(join(back.directory, 'model.safetensors'), 'utf8')).toBe('weights of the model')
 })
 
-test('a run stands for its best model, or for its last one', async () => {
-  const run = directoryOf({
-    'config.json': '{"schemaVersion":1,"command":"sft"}',
-    'checkpoints/10/model/weights.safetensors': 'state',
-    'logs/metrics.jsonl': '{}',
-    'final_model/model.safetensors': 'last',
-    'final_model/config.json': '{}',
-  })
-  await pushDirectory(run, model('me/run'), pushing().options)
-  expect(String(filesOf('models/me/run').get('model.safetensors'))).toBe('last')
-  expect([...filesOf('models/me/run').keys()].sort()).toEqual(['.gitattributes', 'config.json', 'model.safetensors'])
-  mkdirSync(join(run, 'best_model'))
-  writeFileSync(join(run, 'best_model/model.safetensors'), 'best')
-  writeFileSync(join(run, 'best_model/config.json'), '{}')
-  const { options, lines } = pushing()
-  await pushDirectory(run, model('me/run'), options)
-  expect(String(filesOf('models/me/run').get('model.safetensors'))).toBe('best')
-  expect(lines[0]).toContain('best_model to me/run (model, exists)')
+test('files that were made for the upload go up in place of those of the same names', async () => {
+  const directory = directoryOf({ ...modelFiles, 'adapter_config.json': 'old' })
+  const made = directoryOf({ 'adapter_config.json': 'new', 'curves.png': 'PNG' })
+  await pushDirectory(directory, model('me/made'), { ...pushing().options, made })
+  const files = filesOf('models/me/made')
+  expect(String(files.get('adapter_config.json'))).toBe('new')
+  expect(String(files.get('README.md'))).toBe('# My model')
+  expect(files.has('curves.png')).toBe(true)
 })
 
 test('shards of the weights before are removed', async () => {

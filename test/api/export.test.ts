@@ -1,0 +1,113 @@
+/** `whetstone export --to gguf|hf|--merge` of runs, adapters and models, with the card beside it. */
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { importGguf } from '../../src/gguf/index.js'
+import { rewardModel, sft } from '../../src/index.js'
+import { checksumsOf } from '../support/checksums.js'
+import { cli } from '../support/cli.js'
+import { fresh, jsonl } from '../support/files.js'
+import { modelDirectory } from '../support/rl.js'
+
+const source = await modelDirectory(1)
+const rows = Array.from({ length: 4 }, (_, i) => ({ prompt: `Question ${i}:`, completion: ' aeiou' }))
+const options = { chatTemplate: 'none', device: 'cpu', batchSize: 2, model: source, optimizer: { lr: 1e-2 } } as const
+const run = fresh('full')
+const adapters = fresh('adapters')
+
+beforeAll(async () => {
+  const data = jsonl(rows)
+  await sft({ ...options, data, output: run })
+  await sft({ ...options, data, output: adapters, lora: { rank: 2 }, keep: 'adapters' })
+})
+
+async function exported(args: readonly string[]): Promise<{ out: string; stdout: string }> {
+  const name = args.includes('gguf') ? join(fresh('gguf'), 'mine.gguf') : fresh('hf')
+  const { code, stdout, stderr } = await cli(['export', ...args, '--out', name])
+  expect({ code, stderr }).toMatchObject({ code: 0 })
+  return { out: name, stdout }
+}
+
+/** The weights of a GGUF file. */
+async function weightsIn(file: string): Promise<Record<string, string>> {
+  const out = fresh('back')
+  await importGguf(file, { out, dtype: 'float32' })
+  return checksumsOf(out)
+}
+
+const cardIn = (directory: string): string => readFileSync(join(directory, 'README.md'), 'utf8')
+
+test('a run as a GGUF file: its best model, a Modelfile, and a card with figures and curves', async () => {
+  const { out, stdout } = await exported([run, '--to', 'gguf', '--type', 'f32'])
+  expect(await weightsIn(out)).toEqual(await checksumsOf(join(run, 'best_model')))
+  const folder = dirname(out)
+  for (const name of ['Modelfile', 'README.md', 'curves.png']) {
+    expect(stdout).toContain(join(folder, name))
+    expect(existsSync(join(folder, name))).toBe(true)
+  }
+  expect(readFileSync(join(folder, 'Modelfile'), 'utf8')).toContain('FROM ./mine.gguf\n')
+  for (const part of ['library_name: gguf', '## Figures', '| loss', '![Curves', 'ollama create', 'batchSize: 2'])
+    expect(cardIn(folder)).toContain(part)
+  expect(cardIn(folder)).not.toContain(source)
+  // A second file beside it leaves the card as it is, and says so.
+  const again = await cli(['export', run, '--to', 'gguf', '--type', 'q8_0', '--out', join(folder, 'small.gguf')])
+  expect(again.stdout).toContain('README.md was there already: no model card was written')
+})
+
+test('a run as a directory in another dtype, with its card', async () => {
+  const { out } = await exported([run, '--to', 'hf', '--dtype', 'bfloat16'])
+  expect(JSON.parse(readFileSync(join(out, 'config.json'), 'utf8'))).toMatchObject({ dtype: 'bfloat16' })
+  expect(cardIn(out)).toContain('library_name: transformers')
+  expect(cardIn(out)).toContain('## Figures')
+  expect(existsSync(join(out, 'curves.png'))).toBe(true)
+})
+
+test('a run that keeps adapters, its adapter, and a model with the adapter merged are the same model', async () => {
+  const adapter = join(adapters, 'best_adapter')
+  const merged = await exported([source, '--merge', adapter])
+  const expected = await checksumsOf(merged.out)
+  expect(expected).not.toEqual(await checksumsOf(source))
+  // The best adapter is the model of the run, not the newest checkpoint.
+  rmSync(join(adapters, 'checkpoints'), { recursive: true })
+  for (const model of [adapters, adapter]) {
+    const { out } = await exported([model, '--to', 'hf'])
+    expect(await checksumsOf(out)).toEqual(expected)
+    const file = await exported([model, '--to', 'gguf', '--type', 'f32'])
+    expect(await weightsIn(file.out)).toEqual(expected)
+    for (const folder of [out, dirname(file.out), merged.out]) {
+      expect(cardIn(folder)).toContain('## Figures')
+      expect(cardIn(folder)).toContain('- lora')
+    }
+  }
+})
+
+test('an adapter that no run made: the card names the base model', async () => {
+  const adapter = fresh('lonely-adapter')
+  cpSync(join(adapters, 'best_adapter'), adapter, { recursive: true })
+  const { out } = await exported([source, '--merge', adapter, '--to', 'gguf'])
+  const base = source.split('/').at(-1)!
+  expect(cardIn(dirname(out))).toContain(`- Base model: ${base}\n`)
+  const two = await cli(['export', adapter, '--merge', join(adapters, 'best_adapter'), '--out', fresh('two')])
+  expect(two.stderr).toMatch(/is a LoRA adapter, and .* is another/)
+})
+
+test('a card that a model has travels with it', async () => {
+  const model = fresh('carded')
+  cpSync(source, model, { recursive: true })
+  cpSync(new URL('../../README.md', import.meta.url).pathname, join(model, 'README.md'))
+  const { out } = await exported([model, '--to', 'hf'])
+  expect(cardIn(out)).toBe(cardIn(model))
+})
+
+test('a reward model is a directory, and no GGUF file', async () => {
+  const output = fresh('reward-run')
+  const data = jsonl(rows.map(({ prompt }) => ({ prompt, chosen: ' yes', rejected: ' no' })))
+  await rewardModel({ ...options, data, output })
+  const { out } = await exported([output, '--to', 'hf'])
+  expect(cardIn(out)).toContain('pipeline_tag: text-classification')
+  const refused = await cli(['export', output, '--to', 'gguf', '--out', join(fresh('no'), 'no.gguf')])
+  expect({ code: refused.code, stderr: refused.stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining('reward or value model'),
+  })
+})
