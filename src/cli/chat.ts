@@ -22,6 +22,7 @@ import {
   usableDevice,
 } from './engine-flags.js'
 import { flagHelp, readFlags, text } from './flags.js'
+import { interruptibleStart } from './interrupt.js'
 
 const flags = engineFlags.extend({
   chatTemplate: conversationTemplateFlag,
@@ -49,18 +50,21 @@ export async function run(args: string[]): Promise<number> {
   samplingParams(given)
   usableDevice(given.device)
   const report = reportFor(process.env)
-  const { model, adapter } = await locateGiven({ model: named, adapter: namedAdapter }, { report })
-  await checkConversations(model, chatTemplate)
-  const configured = await readGenerationConfig(model)
-  const defaults = { temperature: quietTemperature, ...configured.defaults }
-  const sampling = samplingParams(given, defaults)
-  const loading = report.transfer('loading')
-  const opened = await openEngine(model, {
-    ...engineOptions({ model, adapter, ...given }),
-    chatTemplate,
-    maxSequences: 1,
-    onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
-  }).finally(() => loading.end())
+  const started = await interruptibleStart(report, async signal => {
+    const { model, adapter } = await locateGiven({ model: named, adapter: namedAdapter }, { report, signal })
+    await checkConversations(model, chatTemplate)
+    const configured = await readGenerationConfig(model)
+    const sampling = samplingParams(given, { temperature: quietTemperature, ...configured.defaults })
+    const loading = report.transfer('loading')
+    const opened = await openEngine(model, {
+      ...engineOptions({ model, adapter, ...given }),
+      ...{ chatTemplate, maxSequences: 1, signal },
+      onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
+    }).finally(() => loading.end())
+    return { opened, configured, sampling, close: () => opened.close() }
+  })
+  if (typeof started === 'number') return started
+  const { opened, configured, sampling } = started
   try {
     for (const line of generationConfigLines(configured, givenSampling(given))) report.line(line)
     if (process.stdin.isTTY) report.line('/help lists the commands.')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { download } from '../api/index.js'
 import { reportFor } from '../progress/index.js'
 import { flagHelp, readArguments, text, toggle, UsageError } from './flags.js'
-import { interruptible } from './interrupt.js'
+import { fetchedIsKept, interruptible } from './interrupt.js'
 
 const flags = z.object({
   revision: text('REVISION', 'a branch, a tag or a commit (default main)', 'a revision').optional(),
@@ -38,6 +38,6 @@ export async function run(args: string[]): Promise<number> {
       })
       console.log(directory)
     },
-    onInterrupt: () => report.line('Interrupted. What was fetched is kept: the same command goes on from there.'),
+    onInterrupt: () => report.line(fetchedIsKept),
   })
 }

@@ -1,3 +1,5 @@
+import type { Report } from '../progress/index.js'
+
 const codes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
 /**
@@ -31,6 +33,30 @@ export async function interruptible(options: {
   } finally {
     for (const { name, handler } of handlers) process.off(name, handler)
   }
+}
+
+/** For people, where a download was interrupted. */
+export const fetchedIsKept = 'Interrupted. What was fetched is kept: the same command goes on from there.'
+
+/**
+ * Opens what a command works with: fetches and loads a model. Returns the exit code instead if that was interrupted; later signals are the
+ * command's own.
+ */
+export async function interruptibleStart<T extends { close(): Promise<unknown> }>(
+  report: Pick<Report, 'line'>,
+  open: (signal: AbortSignal) => Promise<T>,
+): Promise<T | number> {
+  let opened: T | undefined
+  const code = await interruptible({
+    work: async signal => {
+      opened = await open(signal)
+      if (!signal.aborted) return
+      await opened.close()
+      signal.throwIfAborted()
+    },
+    onInterrupt: () => report.line(fetchedIsKept),
+  })
+  return code === 0 ? opened! : code
 }
 
 /**

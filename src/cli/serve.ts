@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { serve } from '../api/index.js'
+import { type ServeOptions, serve } from '../api/index.js'
 import { isApiKey } from '../http/index.js'
 import { reportFor } from '../progress/index.js'
 import { type ControlOptions, logprobsModes } from '../serve/index.js'
 import { conversationTemplateFlag } from './chat-template-flag.js'
 import { engineFlags, engineOptions, several, usableDevice } from './engine-flags.js'
 import { choice, directory, flagHelp, flagName, integer, readFlags, text, toggle, UsageError } from './flags.js'
-import { endSignal } from './interrupt.js'
+import { endSignal, interruptibleStart } from './interrupt.js'
 
 const expectedKey = 'expected a key of printable characters without spaces, not empty'
 
@@ -88,7 +88,7 @@ export async function run(args: string[]): Promise<number> {
     maxTotalBytes: bytes(values.maxTotalMb),
   }
   const report = reportFor(process.env)
-  const server = await serve({
+  const options: ServeOptions = {
     ...engineOptions(values),
     ...{ model: values.model, chatTemplate: values.chatTemplate, host, port, report },
     ...{ allowHosts: allowHost, allowOrigins: allowOrigin, logprobsMode: values.logprobsMode },
@@ -97,14 +97,19 @@ export async function run(args: string[]): Promise<number> {
     ...(values.control ? { control: controlOptions(values) } : {}),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
-  }).catch((error: NodeJS.ErrnoException) => {
+  }
+  const opening = interruptibleStart(report, signal => serve({ ...options, signal }))
+  const server = await opening.catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EADDRINUSE') throw new UsageError(`--port: ${port} is in use`)
     throw error
   })
+  if (typeof server === 'number') return server
+  // Before anybody knows the address: a signal that follows at once finds it.
+  const ended = endSignal()
   const open = apiKey === undefined && !['127.0.0.1', '::1', 'localhost'].includes(host)
   report.line(`${server.name} at ${server.url}`)
   if (open) report.line('Everyone who can reach this address can use it: set --api-key to require a key.')
-  await endSignal()
+  await ended
   report.line('Stopping: requests in flight are finished first.')
   await server.close({ graceMs: drainSeconds * 1000 })
   return 0
