@@ -14,7 +14,7 @@ const { getLlama, JinjaTemplateChatWrapper, LlamaLogLevel } = await import(
 
 let text = ''
 for await (const piece of process.stdin) text += piece
-const { model: path, texts = [], chats = [], sequences = [], greedy } = JSON.parse(text)
+const { model: path, texts = [], chats = [], sequences = [], greedy, batch } = JSON.parse(text)
 
 const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error, maxThreads: 2 })
 const model = await llama.loadModel({ modelPath: path, vocabOnly: sequences.length === 0 && !greedy })
@@ -31,8 +31,9 @@ if (sequences.length > 0 || greedy) {
   const longest = Math.max(...sequences.map(ids => ids.length), greedy ? greedy.prompt.length + greedy.count : 0)
   const context = await model.createContext({
     contextSize: longest + 8,
-    batchSize: longest + 8,
-    // Keys and values in full: what is compared is the weights.
+    batchSize: batch ?? longest + 8,
+    // Keys and values in full, and attention by plain products: what is compared is the weights.
+    flashAttention: false,
     experimentalKvCacheKeyType: 'F32',
     experimentalKvCacheValueType: 'F32',
   })
@@ -51,7 +52,7 @@ if (sequences.length > 0 || greedy) {
       const outputs = await sequence.controlledEvaluate(items)
       const best = likeliest(outputs[next.length - 1].next.logits)
       answer.greedy.push(best)
-      next = [best]
+      next = [best.id]
     }
   }
 }
@@ -78,8 +79,11 @@ function logprob(logits, id) {
   return logits.get(id) - most - Math.log(sum)
 }
 
+/** With how far the second is behind it. */
 function likeliest(logits) {
-  let best
-  for (const [id, value] of logits) if (best === undefined || value > logits.get(best)) best = id
-  return best
+  let [id, most, second] = [-1, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  for (const [token, value] of logits)
+    if (value > most) [id, most, second] = [token, value, most]
+    else if (value > second) second = value
+  return { id, margin: most - second }
 }
