@@ -10,6 +10,7 @@ export {
   readConfig,
   type TextFamily,
 } from '../decoder/index.js'
+export type { MediaPositions } from '../media/index.js'
 export { Adapter, inspectAdapter } from './adapter.js'
 export type { AdapterOptions } from './adapter-config.js'
 export { planBatches } from './batch.js'
@@ -20,6 +21,7 @@ export * from './init.js'
 export { type FreezeVision, inspectModel, type LoadOptions, type OptimizerOptions } from './loading.js'
 export { LocalModel } from './local-model.js'
 export type { MastersKind } from './masters.js'
+export { distinctPixels, firstRows, mediaProblem, placeholders, positionsOf } from './media.js'
 export { MergedWeights } from './merged-weights.js'
 export { modelFiles } from './model-files.js'
 export type { ModelInput } from './model-input.js'
@@ -27,4 +29,5 @@ export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './out
 export { stateDtype } from './state.js'
 export type * from './token-model.js'
 export { checkStepOptions } from './training.js'
+export type { VisionFeatures } from './vision-features.js'
 export type { LoadProgress } from './weights.js'

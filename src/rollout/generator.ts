@@ -91,7 +91,15 @@ interface Timings {
 /** A sample that cannot be made because of its request. */
 export interface Rejection extends OfSample {
   kind: 'rejected'
-  reason: 'empty-prompt' | 'prompt-too-long' | 'token-out-of-range' | 'too-large-for-memory' | 'media-unsupported'
+  reason:
+    | 'empty-prompt'
+    | 'prompt-too-long'
+    | 'token-out-of-range'
+    | 'too-large-for-memory'
+    /** The engine takes no images or videos. */
+    | 'media-unsupported'
+    /** The placeholders among the ids are not those of the images and videos. */
+    | 'media-mismatch'
   message: string
 }
 

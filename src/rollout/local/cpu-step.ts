@@ -6,9 +6,12 @@ import {
   headWeight,
   joinColumns,
   LayerRopeTables,
+  mixedRotations,
   type PlainOps,
+  ropeColumns,
   runLayers,
 } from '../../decoder/index.js'
+import type { VisionFeatures } from '../../model/index.js'
 import { type DType, noGrad, record, type Sym, scope, Tensor, unscoped } from '../../tensor/index.js'
 import { cpuOps } from './cpu-ops.js'
 import { KvCache } from './kv-cache.js'
@@ -31,6 +34,7 @@ export class CpuStep implements StepDevice {
   constructor(
     private readonly parts: DecoderParts,
     private readonly options: CpuStepOptions,
+    private readonly vision?: VisionFeatures | undefined,
   ) {
     this.tables = new LayerRopeTables(parts.config, options.maxLength, 'cpu')
     this.cache = new KvCache(parts.config, { ...options, device: 'cpu' })
@@ -56,7 +60,7 @@ export class CpuStep implements StepDevice {
   }
 
   async step(batch: StepBatch): Promise<StepResult> {
-    const { samplingRows } = batch
+    const { samplingRows, media } = batch
     const made: Tensor[] = []
     const upload = (array: Int32Array | Float64Array, shape: readonly number[]): Tensor => {
       const tensor = unscoped(() => Tensor.from(array, { shape }))
@@ -66,7 +70,13 @@ export class CpuStep implements StepDevice {
     try {
       const flat = (array: Int32Array): Tensor => upload(array, [array.length])
       const inputs = [
-        ...[batch.ids, batch.ropePositions, batch.kvPositions, batch.sequences, batch.slotMapping].map(flat),
+        ...[
+          batch.ids,
+          media?.ropePositions ?? batch.ropePositions,
+          batch.kvPositions,
+          batch.sequences,
+          batch.slotMapping,
+        ].map(flat),
         upload(batch.blockTable, [batch.blockTable.length / batch.blockTableWidth, batch.blockTableWidth]),
       ]
       if (samplingRows.count > 0)
@@ -80,9 +90,16 @@ export class CpuStep implements StepDevice {
             samplingRows.forbiddenIds,
           ].map(flat),
         )
+      if (media) {
+        const rows = await this.vision!.rows(media.pixels, { gradients: false })
+        made.push(...rows)
+        const turns = Int32Array.from(batch.ids, (_, row) => row)
+        inputs.push(...[ropeColumns(this.parts.config.vision!), turns, media.rows, media.features].map(flat), ...rows)
+      }
       await this.cache.copyBlocks(batch)
       // A program without outputs returns nothing.
-      const outputs = (await this.program(samplingRows.count > 0).run(...inputs, samplingRows.top)) ?? []
+      const outputs =
+        (await this.program(samplingRows.count > 0, media !== undefined).run(...inputs, samplingRows.top)) ?? []
       made.push(...outputs)
       return read(outputs)
     } finally {
@@ -90,29 +107,40 @@ export class CpuStep implements StepDevice {
     }
   }
 
-  private program(drawing: boolean): StepProgram {
-    return this.programs.get(`${drawing}`, () => this.record(drawing))
+  private program(drawing: boolean, media: boolean): StepProgram {
+    return this.programs.get(`${drawing} ${media}`, () => this.record(drawing, media))
   }
 
-  private record(drawing: boolean): StepProgram {
+  private record(drawing: boolean, media: boolean): StepProgram {
     const { parts, cache, tables } = this
     const scale = 1 / Math.sqrt(parts.config.headDim)
     // Outside the recording, so that a layer's view is made once.
     const layers = cache.layerViews()
+    const drawn = drawing ? samplingInputs : 0
+    // Columns of rotations, the row of each row's rotation, placeholders, their rows of the tower, and the tower's tensors.
+    const shown = media ? 5 + parts.config.vision!.deepstack.length : 0
     const kinds = [
-      ...Array.from({ length: rowInputs + (drawing ? samplingInputs : 0) }, () => 'tensor' as const),
+      ...Array.from({ length: rowInputs + drawn + shown }, () => 'tensor' as const),
       'number' as const,
     ] as readonly ('tensor' | 'number')[]
     try {
-      return record(kinds, (...inputs) => {
+      return record(kinds, (...all) => {
+        const inputs = [...all]
+        const [columns, turns, at, from, ...tower] = inputs.splice(rowInputs + drawn, shown) as Tensor[]
         const [ids, ropePositions, kvPositions, sequences, slotMapping, blockTable, wanted, ...sampling] = inputs.slice(
           0,
           -1,
         ) as unknown as [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, ...Tensor[]]
+        // Rows with three positions have rotations of their own, one for each row.
+        const mixed = (table: Tensor): Tensor => mixedRotations(table, ropePositions, columns!)
+        const { cos, sin } = tables.of(0)
+        const own = media ? { cos: mixed(cos), sin: mixed(sin) } : undefined
         const store = (qkv: Columns, layer: number): Tensor =>
-          cpuOps.rotateStore(joinColumns(qkv), tables.of(layer), {
-            ...{ positions: ropePositions, slotMapping, cache: layers[layer]! },
+          cpuOps.rotateStore(joinColumns(qkv), own ?? tables.of(layer), {
+            ...{ positions: turns ?? ropePositions, slotMapping, cache: layers[layer]! },
           })
+        const [features, ...deep] = tower.map(tensor => tensor.indexSelect(0, from!))
+        const mediaRows = features && { at: at!.toCopy({ dtype: 'int64' }), features, deep }
         const ops: PlainOps = {
           ...cpuOps,
           store,
@@ -122,7 +150,7 @@ export class CpuStep implements StepDevice {
             }),
         }
         return noGrad(() => {
-          const hidden = runLayers(parts, composeLayerOps(parts.config, ops), ids, wanted ?? 'none')
+          const hidden = runLayers(parts, composeLayerOps(parts.config, ops), ids, wanted ?? 'none', mediaRows)
           if (!hidden) return []
           let logits = cpuOps.linear(hidden, headWeight(parts), null)
           if (this.options.dtype !== 'float32') logits = logits.toCopy({ dtype: 'float32' })

@@ -9,6 +9,7 @@ import {
   joinColumns,
   type LayerOps,
   type LayerRopeTables,
+  type MediaRows,
   normColumns,
   type PlainOps,
   runLayers,
@@ -56,7 +57,7 @@ const manyRows = 6144
 /** The KV cache and the rope tables. */
 export interface Memory {
   layers: readonly PagedCache[]
-  tables: LayerRopeTables
+  tables: Pick<LayerRopeTables, 'of'>
 }
 
 export class CudaOps {
@@ -187,9 +188,10 @@ export class CudaOps {
       fresh: { count: NumberLike; cuSeqlens: Tensor; longest: NumberLike } | undefined
       paged: PagedRows | undefined
       many: boolean
+      media?: MediaRows | undefined
     },
   ): Tensor | undefined {
-    const { layers, tables, slotMapping, all, fresh, paged, many } = options
+    const { layers, tables, slotMapping, all, fresh, paged, many, media } = options
     const { heads, kvHeads, headDim } = this.parts.config
     const attend = this.attention({ splits: 1, warps: 4, fused: false })
     const beginnings = (qkv: Tensor): Tensor => {
@@ -226,10 +228,10 @@ export class CudaOps {
     if (deferred) {
       const ofSize = many ? deferred.many : deferred.few
       const table = { ...shared, ...rest, deferred: ofSize, gradients: 'none' } as const
-      return runLayers(parts, deferredLayerOps(parts.config, table), ids, wanted ?? 'none')
+      return runLayers(parts, deferredLayerOps(parts.config, table), ids, wanted ?? 'none', media)
     }
     const ops: PlainOps = { ...shared, ...rest, ...this.gatedLinear(many) }
-    return runLayers(parts, composeLayerOps(parts.config, ops), ids, wanted ?? 'none')
+    return runLayers(parts, composeLayerOps(parts.config, ops), ids, wanted ?? 'none', media)
   }
 
   /** The logits of hidden states of `prefill`. */

@@ -8,8 +8,9 @@
  * batches.
  */
 
-import { type DecoderParts, LayerRopeTables } from '../../decoder/index.js'
+import { type DecoderParts, LayerRopeTables, mixedRotations, ropeColumns } from '../../decoder/index.js'
 import { type HalfDType, type PagedCache, samplePlanes } from '../../kernels/index.js'
+import type { VisionFeatures } from '../../model/index.js'
 import {
   type Device,
   dtypeBytes,
@@ -105,6 +106,7 @@ export class CudaStep implements StepDevice {
   constructor(
     private readonly parts: DecoderParts,
     private readonly options: CudaStepOptions,
+    private readonly vision?: VisionFeatures | undefined,
   ) {
     const { config } = parts
     const { device, dtype, maxSequences, maxLength } = options
@@ -250,7 +252,8 @@ export class CudaStep implements StepDevice {
   // ---- any steps
 
   step(batch: StepBatch): Promise<StepResult> {
-    const layout = mixedLayoutFor(batch, this.mixedLimits)
+    // The rows of a tower are different tensors at each step, which a graph cannot read.
+    const layout = batch.media ? undefined : mixedLayoutFor(batch, this.mixedLimits)
     return layout ? this.stepByGraph(layout, batch) : this.stepByProgram(batch)
   }
 
@@ -308,8 +311,9 @@ export class CudaStep implements StepDevice {
   private async stepByProgram(batch: StepBatch): Promise<StepResult> {
     const { samplingRows } = batch
     const rows = prefillRows(batch)
-    const { paged } = rows
-    const arrays: (Int32Array | Float32Array)[] = [rows.ids, rows.ropePositions, rows.slotMapping, rows.cuSeqlens]
+    const { paged, media } = rows
+    const ropePositions = media?.ropePositions ?? rows.ropePositions
+    const arrays: (Int32Array | Float32Array)[] = [rows.ids, ropePositions, rows.slotMapping, rows.cuSeqlens]
     arrays.push(paged.kvPositions, paged.sequences, batch.blockTable, Int32Array.of(batch.blockTableWidth))
     if (samplingRows.count > 0) {
       const keys = Int32Array.from(
@@ -320,14 +324,21 @@ export class CudaStep implements StepDevice {
       arrays.push(rows.wanted, counters, Float32Array.from(samplingRows.settings), keys)
       arrays.push(samplingRows.targetIds, samplingRows.forbiddenOffsets, samplingRows.forbiddenIds)
     }
+    if (media) {
+      const turns = Int32Array.from(rows.ids, (_, row) => row)
+      arrays.push(ropeColumns(this.parts.config.vision!), turns, media.rows, media.features)
+    }
     const made: Tensor[] = []
     try {
+      const tower = media ? await this.vision!.rows(media.pixels, { gradients: false }) : []
+      made.push(...tower)
       await this.cache.copyBlocks(batch)
-      const inputs = uploadTogether(arrays, this.options.device, made)
+      const inputs = [...uploadTogether(arrays, this.options.device, made), ...tower]
       const program = this.program(batch, {
         fresh: rows.longest > 0,
         paged: rows.paged.kvPositions.length > 0,
         many: this.ops.isMany(rows.ids.length),
+        media: media !== undefined,
       })
       const fresh = rows.cuSeqlens.at(-1)!
       const numbers = [rows.ids.length, fresh, rows.ids.length - fresh, Math.max(1, rows.longest), samplingRows.count]
@@ -353,15 +364,17 @@ export class CudaStep implements StepDevice {
 
   private program(
     { samplingRows }: StepBatch,
-    { fresh, paged, many }: { fresh: boolean; paged: boolean; many: boolean },
+    { fresh, paged, many, media }: { fresh: boolean; paged: boolean; many: boolean; media: boolean },
   ): StepProgram {
     const { memory } = this
     const drawing = samplingRows.count > 0
     const filtered = hasFilters(samplingRows)
-    const key = [fresh, paged, many, drawing, filtered, samplingRows.top].join(' ')
+    const key = [fresh, paged, many, media, drawing, filtered, samplingRows.top].join(' ')
+    const plain = drawing ? 15 : 8
+    const shown = media ? 5 + this.parts.config.vision!.deepstack.length : 0
     return this.programs.get(key, () => {
       const kinds = [
-        ...Array.from({ length: drawing ? 15 : 8 }, () => 'tensor' as const),
+        ...Array.from({ length: plain + shown }, () => 'tensor' as const),
         ...Array.from({ length: 5 }, () => 'number' as const),
       ] as readonly ('tensor' | 'number')[]
       return record(kinds, (...inputs) => {
@@ -377,12 +390,21 @@ export class CudaStep implements StepDevice {
           width,
           wanted,
           ...sampling
-        ] = inputs.slice(0, -5) as unknown as Tensor[]
+        ] = inputs.slice(0, plain) as unknown as Tensor[]
+        const [columns, turns, at, from, ...tower] = inputs.slice(plain, plain + shown) as unknown as Tensor[]
         return noGrad(() => {
+          // Rows with three positions have rotations of their own, one for each row.
+          const mixed = (table: Tensor): Tensor => mixedRotations(table, ropePositions!, columns!)
+          const { cos, sin } = memory.tables.of(0)
+          const own = media ? { cos: mixed(cos), sin: mixed(sin) } : undefined
+          const [features, ...deep] = tower.map(tensor => tensor.indexSelect(0, from!))
+          const positions = turns ?? ropePositions!
           const hidden = this.ops.prefill(ids!, wanted, {
             ...memory,
+            ...(own && { tables: { of: () => own } }),
+            ...(features && { media: { at: at!.toCopy({ dtype: 'int64' }), features, deep } }),
             slotMapping: slotMapping!,
-            all: { count: count!, positions: ropePositions!, sequences: null, blockTable: blockTable!, width: width! },
+            all: { count: count!, positions, sequences: null, blockTable: blockTable!, width: width! },
             fresh: fresh ? { count: freshCount!, cuSeqlens: cuSeqlens!, longest: longest! } : undefined,
             paged: paged
               ? {

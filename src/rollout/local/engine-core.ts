@@ -15,6 +15,7 @@ import { type Listener, PromptPrefix, RequestState, SequenceState } from './requ
 import { type Plan, Scheduler } from './scheduler.js'
 import type { MultiStepDecode, StepDevice, StepResult } from './step.js'
 import { deviceDefaults, openStepDevice } from './step-device.js'
+import { fillRopePositions, type MediaWork, type PromptMedia, stepMedia } from './step-media.js'
 
 export type EngineCounts = Required<GeneratorCounts>
 
@@ -45,10 +46,7 @@ export class EngineCore {
       if (of instanceof SequenceState) of.copyTokens(start, count, into, at)
       else into.set((of as PromptPrefix).requestState.promptIds.subarray(start, start + count), at)
     },
-    ropePositions: ({ start, count }, into, at) => {
-      // Only for text: images have rope positions of their own.
-      for (let i = 0; i < count; i++) into[at + i] = start + i
-    },
+    ropePositions: (work, into, at) => fillRopePositions(mediaOf(work), work, into, at),
     samplingRows: work => this.samplingRowsOf(work),
   }
 
@@ -58,7 +56,7 @@ export class EngineCore {
   ) {
     const defaults = deviceDefaults(model.device)
     const { maxSequences, tokenBudget, scoredBytes } = { ...defaults, ...options }
-    const { context, vocabSize } = model.config.decoder
+    const { context, vocabSize, vision } = model.config.decoder
     const maxLength = Math.min(context, options.maxLength ?? context)
     const { tokenizer } = options
     this.maxSequences = maxSequences
@@ -76,7 +74,7 @@ export class EngineCore {
       throw error
     }
     const eosIds = options.eosIds ?? tokenizer?.stopIds ?? []
-    this.limits = { vocabSize, maxLength, blocks: this.device.blocks, eosIds, tokenizer }
+    this.limits = { vocabSize, maxLength, blocks: this.device.blocks, eosIds, tokenizer, vision }
     this.scheduler = new Scheduler(new BlockPool(this.device.blocks), {
       maxSequences,
       tokenBudget,
@@ -268,6 +266,8 @@ export class EngineCore {
   private async run(plan: Plan<SequenceState>): Promise<void> {
     const several = this.planMultiStep(plan)
     const batch = buildBatch(plan, this.source)
+    const { vision } = this.limits
+    if (vision) batch.media = stepMedia(batch, mediaWorks(plan), vision)
     if (!several || !hasOnePosition(batch)) {
       await this.take(plan, await this.device.step(batch), 1)
       if (several) this.scheduler.trim(plan)
@@ -373,4 +373,20 @@ export class EngineCore {
       : [...this.requestStates.values()].flatMap(({ samples }) => samples)
     for (const sample of failed) this.output.fail(sample, 'engine', message)
   }
+}
+
+/** The images and videos of the prompt that this work is of. */
+function mediaOf({ of }: Plan<SequenceState>['scheduled'][number]): PromptMedia | undefined {
+  return (of as SequenceState | PromptPrefix).requestState.media
+}
+
+function mediaWorks({ scheduled }: Plan<SequenceState>): MediaWork[] {
+  const works: MediaWork[] = []
+  let row = 0
+  for (const work of scheduled) {
+    const media = mediaOf(work)
+    if (media) works.push({ start: work.start, count: work.count, row, media })
+    row += work.count
+  }
+  return works
 }

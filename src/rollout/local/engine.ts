@@ -43,7 +43,7 @@ export class LocalEngine implements Generator {
       promptLogprobs: true,
       text: tokenizer !== undefined,
       tokens: true,
-      media: false,
+      media: this.core.limits.vision !== undefined,
       structured: [],
       sleep: true,
       weights: ['shared'],

@@ -1,10 +1,12 @@
 /** Checks a request, truncates its prompt, and makes its samples or refuses it. */
+import type { VisionConfig } from '../../decoder/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { GenerationRequest, Rejection } from '../generator.js'
 import { resolveSampling, truncated } from '../sampling.js'
 import { TextStream } from '../text-stream.js'
 import { blocksFor } from './blocks.js'
 import { type Listener, RequestState, SequenceState } from './request-state.js'
+import { type PromptMedia, promptMedia } from './step-media.js'
 
 /** Limits of an engine. */
 export interface Limits {
@@ -15,6 +17,8 @@ export interface Limits {
   blocks: number
   eosIds: readonly number[]
   tokenizer: Tokenizer | undefined
+  /** Of models that read images and videos. */
+  vision?: VisionConfig | undefined
 }
 
 export type Refusal = Pick<Rejection, 'kind' | 'reason' | 'message'>
@@ -23,21 +27,25 @@ export type Refusal = Pick<Rejection, 'kind' | 'reason' | 'message'>
 export function admit(request: GenerationRequest, listener: Listener, limits: Limits): RequestState | Rejection[] {
   const { n = 1, firstSample = 0 } = request
   if (!Number.isSafeInteger(n) || n < 1) throw new RangeError(`n should be a positive integer, got ${n}`)
-  const { maxLength, eosIds, tokenizer, vocabSize } = limits
+  const { maxLength, tokenizer, vocabSize } = limits
   const sampling = resolveSampling(request.sampling, { vocabSize, n })
   if ((sampling.stop.length > 0 || sampling.text) && !tokenizer)
     throw new RangeError('stop strings and text need an engine with a tokenizer')
   const promptIds = truncated(request.promptIds, sampling.truncatePromptTokens)
   const { maxNewTokens: asked } = sampling
+  const shown = mediaOf(request, promptIds, limits)
+  const media = shown && 'items' in shown ? shown : undefined
+  // A video may reach further in time than it has tokens; rope positions end where lengths do.
+  const reach = promptIds.length + Math.max(0, media?.positions.delta ?? 0)
   const maxNew = Array.from({ length: n }, (_, i) =>
-    Math.min(typeof asked === 'number' ? asked : asked[i]!, maxLength - promptIds.length),
+    Math.min(typeof asked === 'number' ? asked : asked[i]!, maxLength - reach),
   )
-  const refused = refuse(request, promptIds, Math.max(...maxNew), limits)
+  const refused = shown && 'reason' in shown ? shown : refuse(promptIds, reach, Math.max(...maxNew), limits)
   if (refused) {
     const { id: requestId, promptId = requestId } = request
     return maxNew.map((_, i) => ({ ...refused, requestId, promptId, sample: firstSample + i, seed: sampling.seed }))
   }
-  const requestState = new RequestState(request, promptIds, sampling, eosIds, listener)
+  const requestState = new RequestState(request, promptIds, sampling, limits, listener, media)
   for (const [i, max] of maxNew.entries()) {
     const sample = new SequenceState(requestState, firstSample + i, max)
     if (sampling.stop.length > 0 || (sampling.text && listener.onToken))
@@ -47,23 +55,24 @@ export function admit(request: GenerationRequest, listener: Listener, limits: Li
   return requestState
 }
 
-function refuse(
-  { media = [] }: GenerationRequest,
+function mediaOf(
+  { media = [], promptIds: whole }: GenerationRequest,
   promptIds: Int32Array,
-  maxNew: number,
-  limits: Limits,
-): Refusal | undefined {
+  { vision }: Limits,
+): PromptMedia | Refusal | undefined {
+  if (media.length > 0 && vision && promptIds.length < whole.length) {
+    const message = `the prompt has ${whole.length} tokens and images or videos; only text is truncated`
+    return { kind: 'rejected', reason: 'prompt-too-long', message }
+  }
+  return vision || media.length > 0 ? promptMedia(promptIds, media, vision) : undefined
+}
+
+function refuse(promptIds: Int32Array, reach: number, maxNew: number, limits: Limits): Refusal | undefined {
   const kind = 'rejected'
   const { vocabSize, maxLength } = limits
-  if (media.length > 0)
-    return {
-      kind,
-      reason: 'media-unsupported',
-      message: 'this engine takes only text, no images or videos',
-    }
   if (promptIds.length === 0) return { kind, reason: 'empty-prompt', message: 'the prompt has no tokens' }
-  if (promptIds.length >= maxLength) {
-    const message = `the prompt has ${promptIds.length} tokens; with one to generate, ${maxLength} is the limit`
+  if (reach >= maxLength) {
+    const message = `the prompt has ${reach} tokens; with one to generate, ${maxLength} is the limit`
     return { kind, reason: 'prompt-too-long', message }
   }
   // A plain loop: a call for every token of every prompt takes eight times as long.

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fieldOf } from '../../decoder/index.js'
 import { recoverDirectory } from '../../files/index.js'
 import { type LoadOptions, LocalModel } from '../../model/index.js'
 import { type LoadTokenizerOptions, Tokenizer } from '../../text/index.js'
@@ -57,6 +58,6 @@ export async function openEngine(directory: string, options: OpenOptions = {}): 
 async function configuredStops(directory: string, config: Readonly<Record<string, unknown>>): Promise<number[]> {
   const file = join(directory, 'generation_config.json')
   const generation = existsSync(file) ? (JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>) : {}
-  const ids = [generation.eos_token_id ?? config.eos_token_id ?? []].flat()
+  const ids = [generation.eos_token_id ?? fieldOf(config, 'eos_token_id') ?? []].flat()
   return ids.filter(id => typeof id === 'number')
 }

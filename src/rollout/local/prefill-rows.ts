@@ -3,6 +3,7 @@
  * attention kernel; then single rows, which read their sequences' blocks. Pure.
  */
 import type { StepBatch } from './step.js'
+import type { StepMedia } from './step-media.js'
 
 interface PrefillRows {
   ids: Int32Array
@@ -16,6 +17,7 @@ interface PrefillRows {
   paged: { sequences: Int32Array; kvPositions: Int32Array }
   /** Each sampling row's row in this order. */
   wanted: Int32Array
+  media: StepMedia | undefined
 }
 
 export function prefillRows(batch: StepBatch): PrefillRows {
@@ -63,5 +65,13 @@ export function prefillRows(batch: StepBatch): PrefillRows {
     longest,
     paged: { sequences: pick(sequences, rest), kvPositions: pick(kvPositions, rest) },
     wanted: samplingRows.rows.subarray(0, samplingRows.count).map(row => row + shift[row]!),
+    media: batch.media && movedMedia(batch.media, pick, shift),
   }
+}
+
+function movedMedia(media: StepMedia, pick: (values: Int32Array) => Int32Array, shift: Int32Array): StepMedia {
+  const axes = [0, 1, 2].map(axis => pick(media.ropePositions.subarray(axis * shift.length, (axis + 1) * shift.length)))
+  const ropePositions = new Int32Array(3 * axes[0]!.length)
+  for (const [axis, positions] of axes.entries()) ropePositions.set(positions, axis * positions.length)
+  return { ...media, ropePositions, rows: media.rows.map(row => row + shift[row]!) }
 }

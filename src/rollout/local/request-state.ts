@@ -6,6 +6,8 @@ import type { ResolvedSampling } from '../sampling.js'
 import type { TextStream } from '../text-stream.js'
 import type { SamplingRow } from './build-batch.js'
 import { CachedSequence, Prefix } from './cached-sequence.js'
+import type { Limits } from './input-processor.js'
+import type { PromptMedia } from './step-media.js'
 
 export interface Listener {
   /** Called for every token, with its text where the request asked for text. */
@@ -22,20 +24,24 @@ export class RequestState {
   /** Ids that are never sampled, ascending; and those before `minNewTokens`, with the ids that end a response. */
   readonly forbidden: Int32Array
   readonly forbiddenAtFirst: Int32Array
+  readonly eosIds: readonly number[]
   private readonly stops: ReadonlySet<number>
 
   constructor(
     readonly request: GenerationRequest,
     readonly promptIds: Int32Array,
     readonly sampling: ResolvedSampling,
-    readonly eosIds: readonly number[],
+    { eosIds, vision }: Pick<Limits, 'eosIds' | 'vision'>,
     readonly listener: Listener,
+    readonly media?: PromptMedia | undefined,
   ) {
+    this.eosIds = eosIds
     const own = sampling.ignoreEos ? [] : eosIds
     this.stops = new Set([...own, ...sampling.stopIds])
-    this.forbidden = ascending(sampling.forbiddenIds)
-    this.forbiddenAtFirst =
-      sampling.minNewTokens > 0 ? ascending([...sampling.forbiddenIds, ...this.stops]) : this.forbidden
+    // A placeholder without an image could not be read again.
+    const never = vision ? [...sampling.forbiddenIds, ...Object.values(vision.tokens)] : sampling.forbiddenIds
+    this.forbidden = ascending(never)
+    this.forbiddenAtFirst = sampling.minNewTokens > 0 ? ascending([...never, ...this.stops]) : this.forbidden
     const scored = sampling.promptLogprobs !== undefined
     if (scored) this.scores = { logprobs: new Float32Array(promptIds.length - 1), top: [] }
     if (promptIds.length > 1 && ((request.n ?? 1) > 1 || scored)) this.prefix = new PromptPrefix(this)

@@ -32,11 +32,12 @@ export function openStepDevice(
   parts: DecoderParts,
   options: StepDeviceOptions,
 ): StepDevice {
-  const { device, dtype } = model
+  const { device, dtype, vision } = model
   const problem = engineDtypeProblem(device, dtype)
   if (problem) throw new RangeError(`${problem}; load the model in a supported dtype`)
-  if (device !== 'cpu') return new CudaStep(parts, { ...options, device, dtype: dtype as 'bfloat16' | 'float16' })
-  return new CpuStep(parts, { ...options, dtype: dtype as 'float32' | 'bfloat16' })
+  if (device !== 'cpu')
+    return new CudaStep(parts, { ...options, device, dtype: dtype as 'bfloat16' | 'float16' }, vision)
+  return new CpuStep(parts, { ...options, dtype: dtype as 'float32' | 'bfloat16' }, vision)
 }
 
 /** Undefined where the engine supports the dtype. */

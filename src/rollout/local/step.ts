@@ -3,6 +3,7 @@
  * tensors; a device knows tensors but no sequences.
  */
 import type { Program, Tensor } from '../../tensor/index.js'
+import type { StepMedia } from './step-media.js'
 
 /**
  * Rows are tokens. A row with sequence -1 is padding: its result is not read.
@@ -28,6 +29,8 @@ export interface StepBatch {
   copyFrom: Int32Array
   copyTo: Int32Array
   samplingRows: SamplingRows
+  /** Only of steps that compute placeholders of images and videos. */
+  media?: StepMedia | undefined
 }
 
 /** The rows that need logits, and how a token is sampled from each. */
