@@ -34,9 +34,12 @@ const unused = (message: string) =>
 
 const unusedFields = [
   ...['use_dora', 'use_qalora', 'fan_in_fan_out', 'rank_pattern', 'alpha_pattern', 'layers_to_transform'],
-  ...['layer_replication', 'trainable_token_indices', 'target_parameters', 'exclude_modules'],
+  ...['layer_replication', 'trainable_token_indices', 'target_parameters'],
   ...['alora_invocation_tokens', 'arrow_config'],
 ]
+
+/** The modules of a vision tower, as a pattern of PEFT. */
+export const towerModules = '.*visual.*'
 
 const number = (field: string, test: (given: number) => boolean, expected: string) =>
   value<number>(
@@ -63,6 +66,12 @@ const schema = z.looseObject(
     bias: value<'none'>(
       given => given == null || given === 'none',
       () => 'adapters with biases are not supported',
+    ).optional(),
+    // A vision tower is never adapted here.
+    exclude_modules: value<unknown>(
+      given =>
+        given == null || given === towerModules || (Array.isArray(given) && given.every(name => name === 'visual')),
+      () => 'exclude_modules is not supported, except for a vision tower',
     ).optional(),
     lora_bias: unused('adapters with biases are not supported'),
     // Others change the base weights before training starts: the file's matrices are not relative to the checkpoint.

@@ -25,7 +25,7 @@ import {
   writeSafetensors,
   zeros,
 } from '../tensor/index.js'
-import { type AdapterOptions, parseAdapterConfig, unknownTarget } from './adapter-config.js'
+import { type AdapterOptions, parseAdapterConfig, towerModules, unknownTarget } from './adapter-config.js'
 import { ModelError } from './errors.js'
 
 interface Pair {
@@ -40,6 +40,13 @@ const configFile = 'adapter_config.json'
 type Widen = (tensor: Tensor) => Tensor
 const prefix = 'base_model.model.'
 const headName = `${prefix}score.weight`
+/** Where PEFT finds the layers of a vision-language model, whatever its checkpoint calls them. */
+const languageRoot = 'model.language_model.'
+
+type Root = 'model.' | typeof languageRoot
+
+/** PEFT's name of a projection's matrices. */
+const nameUnder = (root: Root, at: string): string => `${prefix}${root}${at.slice('model.'.length)}`
 
 export class Adapter {
   private constructor(
@@ -47,7 +54,8 @@ export class Adapter {
     /** What the product of the two matrices is multiplied with. */
     readonly scale: number,
     private readonly pairs: ReadonlyMap<string, Pair>,
-    /** PEFT's file as it was, for writing it again. */
+    /** What the names of its matrices begin with. */
+    private readonly root: Root,
     /** What its `adapter_config.json` said, where it was read from one. */
     readonly raw: Readonly<Record<string, unknown>>,
   ) {}
@@ -82,7 +90,8 @@ export class Adapter {
       return made
     })
     generator.dispose()
-    return new Adapter({ rank, alpha, dropout, targets }, alpha / rank, pairs, {})
+    const root = config.vision ? languageRoot : 'model.'
+    return new Adapter({ rank, alpha, dropout, targets }, alpha / rank, pairs, root, {})
   }
 
   /** Reads an adapter; a head that was trained and saved with it is copied into `head`. */
@@ -95,9 +104,16 @@ export class Adapter {
     await recoverDirectory(directory)
     const parsed = parseAdapterConfig(await readJson(path), path)
     const pairs = new Map<string, Pair>()
+    let root: Root = 'model.'
     const file = await SafetensorsFile.open(join(directory, adapterWeightsFile))
     try {
       const left = new Set(file.names)
+      const inTower = file.names.find(name => /\bvisual\./.test(name))
+      if (inTower)
+        throw new ModelError(
+          `${directory}: the adapter changes the vision tower (${inTower}); adapters are only supported on the language layers`,
+        )
+      root = file.names.some(name => name.startsWith(`${prefix}${languageRoot}`)) ? languageRoot : 'model.'
       const read = async (name: string, shape: readonly number[]): Promise<Tensor> => {
         if (!left.delete(name)) throw new ModelError(`${directory}: the adapter has no ${name}`)
         const { shape: found } = file.info(name)
@@ -113,9 +129,10 @@ export class Adapter {
         for (const target of parsed.options.targets) {
           const [rows, columns] = projectionShape(config, target)
           const at = projectionPath(layer, target)
-          const a = await read(`${prefix}${at}.lora_A.weight`, [parsed.options.rank, columns])
+          const named = nameUnder(root, at)
+          const a = await read(`${named}.lora_A.weight`, [parsed.options.rank, columns])
           try {
-            pairs.set(at, { a, b: await read(`${prefix}${at}.lora_B.weight`, [rows, parsed.options.rank]) })
+            pairs.set(at, { a, b: await read(`${named}.lora_B.weight`, [rows, parsed.options.rank]) })
           } catch (error) {
             a.dispose()
             throw error
@@ -140,7 +157,7 @@ export class Adapter {
     } finally {
       await file.close()
     }
-    return new Adapter(parsed.options, parsed.scale, pairs, parsed.raw)
+    return new Adapter(parsed.options, parsed.scale, pairs, root, parsed.raw)
   }
 
   lowRank(layer: number, projection: Projection): LowRank | undefined {
@@ -152,8 +169,8 @@ export class Adapter {
   tensors(): Map<string, Tensor> {
     const named = new Map<string, Tensor>()
     for (const [at, { a, b }] of this.pairs) {
-      named.set(`${prefix}${at}.lora_A.weight`, a)
-      named.set(`${prefix}${at}.lora_B.weight`, b)
+      named.set(`${nameUnder(this.root, at)}.lora_A.weight`, a)
+      named.set(`${nameUnder(this.root, at)}.lora_B.weight`, b)
     }
     return named
   }
@@ -183,6 +200,8 @@ export class Adapter {
       lora_alpha: alpha,
       lora_dropout: dropout,
       target_modules: targets,
+      // Some towers have projections of the same names, which PEFT would adapt too.
+      ...(this.root === languageRoot && { exclude_modules: towerModules }),
     }
     const tensors = this.tensors()
     if (head) tensors.set(headName, head)

@@ -27,6 +27,9 @@ export const tokenizerFiles = [
   'tokenizer.model',
 ]
 
+/** What a processor of images and videos consists of. */
+export const processorFiles = ['preprocessor_config.json', 'video_preprocessor_config.json', 'processor_config.json']
+
 export interface Exported {
   role: Role
   config: ModelConfig
@@ -72,6 +75,7 @@ export async function exportModel(
       if (what === 'adapter') sizes = await writeAdapter(at, model, dtype)
       else {
         if (model.texts) await copyTokenizer(model.texts, at, ['generation_config.json'])
+        if (model.source) await copyFiles(model.source, at, processorFiles)
         sizes = await writeModel(at, model, {
           what,
           ...(dtype && { dtype }),
@@ -87,8 +91,13 @@ export async function exportModel(
 const adapterFile = (name: string): boolean => name === 'adapter_config.json' || name === 'adapter_model.safetensors'
 
 const modelFile = (name: string): boolean =>
-  ['config.json', 'generation_config.json', 'model.safetensors.index.json', ...tokenizerFiles].includes(name) ||
-  /^model(-(r\d+-)?\d{5,}-of-\d{5,})?\.safetensors$/.test(name)
+  [
+    'config.json',
+    'generation_config.json',
+    'model.safetensors.index.json',
+    ...processorFiles,
+    ...tokenizerFiles,
+  ].includes(name) || /^model(-(r\d+-)?\d{5,}-of-\d{5,})?\.safetensors$/.test(name)
 
 async function writeAdapter(directory: string, model: Exported, dtype: ExportOptions['dtype']) {
   const { weights, source } = model
@@ -190,6 +199,10 @@ function sizesOf(tensors: ReadonlyMap<string, Tensor>): Pick<ExportReport, 'para
 
 /** Copies what there is of a tokenizer, and of other files beside it. */
 export async function copyTokenizer(from: string, to: string, beside: readonly string[] = []): Promise<void> {
-  for (const name of [...beside, ...tokenizerFiles])
+  await copyFiles(from, to, [...beside, ...tokenizerFiles])
+}
+
+async function copyFiles(from: string, to: string, names: readonly string[]): Promise<void> {
+  for (const name of names)
     if (existsSync(join(from, name))) await cp(join(from, name), join(to, name), { recursive: true })
 }

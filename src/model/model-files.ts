@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { tokenizerFiles } from './export.js'
+import { processorFiles, tokenizerFiles } from './export.js'
 
-const described = ['config.json', 'generation_config.json', 'adapter_config.json', ...tokenizerFiles]
+const described = ['config.json', 'generation_config.json', 'adapter_config.json', ...processorFiles, ...tokenizerFiles]
 const index = 'model.safetensors.index.json'
 
 /**
