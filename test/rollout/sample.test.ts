@@ -6,7 +6,8 @@ test('what cannot be drawn comes in the order of its ids, each once', () => {
   const params = { seed: 1, maxNewTokens: 4, minNewTokens: 2, stopIds: [8, 40], forbiddenIds: [30, 8, 5, 30] }
   const sampling = resolveSampling(params, { vocabSize: 100, n: 1 })
   const request = { id: 'a', promptIds: Int32Array.of(1, 2), sampling: params }
-  const requestState = new RequestState(request, request.promptIds, sampling, [2], { onOutcome: () => undefined })
+  const listener = { onOutcome: () => undefined }
+  const requestState = new RequestState(request, request.promptIds, sampling, { eosIds: [2] }, listener)
   const sample = new SequenceState(requestState, 0, 4)
   const forbidden = Array.from({ length: 3 }, () => {
     const ids = [...sample.samplingRow().forbidden]
