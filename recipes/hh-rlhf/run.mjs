@@ -60,11 +60,10 @@ runRecipe({
       `${train('reward train', name, config('reward.yaml'), { model, data, validationData: path('test.jsonl') })}/final_model`
     const reward = rewardModel('reward', path('train.jsonl'))
     const judge = rewardModel('judge', path('judge.jsonl'))
-    writeFileSync(path('rewards.yaml'), `sources: { preferred: { type: model, path: ${reward} } }\n`)
     const ppo = train('rl', 'ppo', config('ppo.yaml'), {
       model,
       data: path('train-prompts.jsonl'),
-      rewards: path('rewards.yaml'),
+      rewards: reward,
     })
     const dpo = train('dpo', 'dpo', config('dpo.yaml'), { model, data: path('train.jsonl') })
 

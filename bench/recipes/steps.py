@@ -1,7 +1,7 @@
 """The stages of the recipes by TRL, on the same model, rows and batch sizes, timed per optimiser step.
 
-  python bench/recipes/trl.py sft|grpo --model DIR --data gsm8k-train.jsonl --steps N
-  python bench/recipes/trl.py reward|dpo --model DIR --data pairs.jsonl --steps N    pairs as recipes/hh-rlhf writes them
+  python bench/recipes/steps.py sft|grpo --model DIR --data gsm8k-train.jsonl --steps N
+  python bench/recipes/steps.py reward|dpo --model DIR --data pairs.jsonl --steps N    pairs as recipes/hh-rlhf writes them
 
 Prints one line of JSON: the median and the shortest step, tokens per second where TRL counts them, and the peak of GPU memory.
 """
