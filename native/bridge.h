@@ -205,5 +205,7 @@ void replayGraph(Graph &graph);
 bool cudaGraphsBuilt();
 // bytes now, peak bytes, reserved bytes
 std::array<double, 3> cudaMemory(int device, bool resetPeak);
+// Bytes that this process can still take; negative where the bridge was built without CUDA's headers.
+double cudaFreeMemory(int device);
 
 }  // namespace whetstone

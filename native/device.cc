@@ -67,6 +67,11 @@ napi_value memory(Call &c) {
   return c.nothing();
 }
 
+napi_value freeMemory(Call &c) {
+  const c10::Device device = c.device(0);
+  return c.out(cudaFreeMemory(device.index() < 0 ? 0 : device.index()));
+}
+
 napi_value machine(Call &c) {
   napi_value result = nullptr, devices = nullptr;
   napi_create_object(c.env, &result);
@@ -100,6 +105,7 @@ void defineMachine(napi_env env, napi_value exports, Bridge *b) {
   define<releaseGenerator>(env, exports, "releaseGenerator", b);
   define<threads>(env, exports, "threads", b);
   define<memory>(env, exports, "memory", b);
+  define<freeMemory>(env, exports, "freeMemory", b);
   define<machine>(env, exports, "machine", b);
 }
 

@@ -84,6 +84,15 @@ std::array<double, 3> cudaMemory(int device, bool resetPeak) {
   return {static_cast<double>(allocated.current), static_cast<double>(allocated.peak), static_cast<double>(stats.reserved_bytes[0].current)};
 }
 
+double cudaFreeMemory(int device) {
+  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device));
+  size_t free = 0, total = 0;
+  C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  const auto stats = allocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+  // What the allocator keeps for later is not free to other programs, but it is to this one.
+  return static_cast<double>(free) + static_cast<double>(stats.reserved_bytes[0].current - stats.allocated_bytes[0].current);
+}
+
 }  // namespace whetstone
 
 #else
@@ -98,6 +107,7 @@ std::shared_ptr<Graph> captureGraph(const Program &, const std::vector<IValue> &
 void replayGraph(Graph &) { throw ArgError(kMissing); }
 bool cudaGraphsBuilt() { return false; }
 std::array<double, 3> cudaMemory(int, bool) { return {0, 0, 0}; }
+double cudaFreeMemory(int) { return -1; }
 
 }  // namespace whetstone
 

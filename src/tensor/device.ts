@@ -1,4 +1,5 @@
 /** The machine as libtorch sees it: devices, threads, memory, streams. */
+import { freemem } from 'node:os'
 import { mailbox } from './call.js'
 import { type Device, parseDevice } from './dtype.js'
 import { DeviceError, fromNative } from './errors.js'
@@ -128,6 +129,18 @@ export function memoryUse(device: Device = 'cpu', options: { resetPeak?: boolean
     number,
   ]
   return { bytes, peakBytes, reservedBytes, liveTensors, peakTensors }
+}
+
+/** Bytes of a device that this process can still take. Memory of other programs is not free; what the allocator keeps is. */
+export function freeMemory(device: Device): number {
+  const { type, index } = parseDevice(device)
+  if (device === 'cpu') return freemem()
+  try {
+    const free = native.freeMemory(type, index)
+    return free < 0 ? Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - memoryUse(device).bytes) : free
+  } catch (thrown) {
+    throw fromNative(thrown)
+  }
 }
 
 /** Resolves when everything started on the device has finished. */

@@ -42,6 +42,7 @@ interface Native extends WatchdogNative {
   releaseGenerator(generator: number): number
   threads(count?: number): number
   memory(deviceType: number, deviceIndex: number, resetPeak: boolean): void
+  freeMemory(deviceType: number, deviceIndex: number): number
   leaveToCollector(ref: number): void
   newStream(deviceType: number, deviceIndex: number): number
   useStream(stream: number): number

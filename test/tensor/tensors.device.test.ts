@@ -1,5 +1,6 @@
 /** What the tensor room promises about a device itself: moves, streams, memory, randomness, failures that do not spread. */
 import { readdirSync, writeFileSync } from 'node:fs'
+import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -8,7 +9,9 @@ import {
   ArgumentError,
   type CapturedProgram,
   checkpoint,
+  cudaDevice,
   dropout,
+  freeMemory,
   gradients,
   Kernel,
   manualSeed,
@@ -44,6 +47,18 @@ describe('a tensor', () => {
     expect(after.bytes).toBe(before.bytes)
     expect(after.peakBytes).toBeGreaterThanOrEqual(during.bytes)
     expect(after.reservedBytes).toBeGreaterThanOrEqual(after.bytes)
+  })
+
+  test('that is free is less than the machine has, and falls by what a tensor takes', () => {
+    const before = freeMemory(device)
+    expect(before).toBeGreaterThan(0)
+    expect(before).toBeLessThanOrEqual(onCuda ? cudaDevice(device)!.totalBytes : totalmem())
+    if (!onCuda) return
+    const big = Tensor.empty([1 << 30], { dtype: 'uint8', device })
+    const during = freeMemory(device)
+    big.dispose()
+    expect(before - during).toBeGreaterThan(0.9 * 2 ** 30)
+    expect(freeMemory(device) - during).toBeGreaterThan(0.9 * 2 ** 30)
   })
 
   test('of a scope is freed with it', async () => {

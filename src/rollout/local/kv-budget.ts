@@ -1,7 +1,6 @@
 /** The size of the KV cache: computed from the free memory when it is allocated. */
-import { freemem } from 'node:os'
 import type { DecoderConfig } from '../../decoder/index.js'
-import { cudaDevice, type Device, type DType, dtypeBytes, memoryUse } from '../../tensor/index.js'
+import { type Device, type DType, dtypeBytes, freeMemory } from '../../tensor/index.js'
 import { blockSize, blocksOfSequence } from './blocks.js'
 
 /** Reports free memory of a device. Tests, and programs that share a card among models, have their own. */
@@ -9,13 +8,7 @@ export interface DeviceMemory {
   freeBytes(device: Device): number
 }
 
-/** Free memory by libtorch's allocator. Memory that it keeps for later counts as free. */
-export const deviceMemory: DeviceMemory = {
-  freeBytes: device => {
-    if (device === 'cpu') return freemem()
-    return Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - memoryUse(device).bytes)
-  },
-}
+export const deviceMemory: DeviceMemory = { freeBytes: freeMemory }
 
 /** A size, or a share of the free memory when it is allocated. */
 export type KvBudget = { cacheBytes: number } | { cacheShare: number }
