@@ -139,6 +139,18 @@ export const diagnoses: readonly Diagnosis[] = [
     page: 'reading-metrics.md#entropy-collapses',
   },
   {
+    id: 'answers-shrink',
+    when: history => {
+      const lengths = values(history, 'length/mean')
+      if (lengths.length < 15 || !isRising(history)) return undefined
+      const [from, to] = [mean(lengths.slice(0, 5)), mean(lengths.slice(-5))]
+      return to < 0.35 * from ? { from: numberText(from, 2), to: numberText(to, 2) } : undefined
+    },
+    words:
+      'The answers shrank from {from} to {to} tokens while the reward rises: the reward may be gamed. Read some samples; a larger KL coefficient keeps the answers.',
+    page: 'reading-metrics.md#the-length-changes-with-the-reward',
+  },
+  {
     id: 'overflows',
     when: history => (all(last(history, 'grad/overflows', 10, 'step'), count => count >= 1) ? {} : undefined),
     words: 'Each of the last 10 steps overflowed in float16 and was computed again.',
@@ -148,7 +160,9 @@ export const diagnoses: readonly Diagnosis[] = [
     id: 'loss-rises',
     when: history => {
       const losses = values(history, 'loss/train')
-      if (losses.length < 30) return undefined
+      // The loss of a policy is near 0 and says nothing of progress.
+      const isPolicy = values(history, 'policy/loss').length > 0
+      if (losses.length < 30 || isPolicy) return undefined
       const [first, recent] = [losses.slice(0, 10), losses.slice(-10)]
       const noise = spread([...first, ...recent])
       const [from, to] = [mean(first), mean(recent)]

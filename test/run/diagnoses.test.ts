@@ -59,6 +59,7 @@ describe('what is wrong is found', () => {
       30,
       { 'entropy/mean': step => 1.2 * 0.8 ** step, 'reward/mean': step => 0.3 + 0.05 * noise(step) },
     ],
+    ['answers-shrink', 30, { 'length/mean': step => 90 * 0.93 ** step, 'reward/mean': step => 0.1 + 0.03 * step }],
     ['overflows', 10, { 'grad/overflows': () => 2 }],
     ['rewards-fail', 3, { 'samples/trained': () => 20, 'drops/timeout': () => 44, 'drops/zero-variance': () => 4 }],
     ['weights-unchanged', 10, { 'weights/changed': () => 1e-6, 'grad/norm': () => 1 }],
@@ -69,6 +70,33 @@ describe('what is wrong is found', () => {
     expect(ids(history(steps, metrics))).toEqual([id])
     // Not yet, a step before there is enough to see.
     if (steps <= 10) expect(ids(history(steps - 1, metrics))).toEqual([])
+  })
+
+  test('of trainings of a pretrained model, in the one that was gamed', () => {
+    const file = fileURLToPath(new URL('../fixtures/run/real-metrics.json', import.meta.url))
+    const runs: Record<string, Record<string, [step: number, value: number][]>> = JSON.parse(readFileSync(file, 'utf8'))
+    const found = Object.entries(runs).map(([name, metrics]) => {
+      const steps = Math.max(...Object.values(metrics).map(series => series.at(-1)![0]))
+      const said = new Set<string>()
+      // As the run goes, step by step.
+      for (let now = 1; now <= steps; now++) {
+        const until = Object.entries(metrics).map(
+          ([metric, series]) =>
+            [metric, series.flatMap(([step, value]) => (step <= now ? [{ step, value }] : []))] as const,
+        )
+        for (const id of ids(new Map(until))) said.add(id)
+      }
+      return [name, [...said]]
+    })
+    expect(Object.fromEntries(found)).toEqual({
+      'GSM8K, SFT': [],
+      'GSM8K, GRPO': [],
+      'HH-RLHF, reward model': [],
+      'HH-RLHF, DPO': [],
+      'HH-RLHF, PPO': [],
+      'HH-RLHF, PPO with little KL': ['answers-shrink'],
+      'sums, GRPO': [],
+    })
   })
 
   test('the words have the numbers, and no braces are left', () => {

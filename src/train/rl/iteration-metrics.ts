@@ -92,7 +92,9 @@ export function iterationMetrics(numbers: IterationNumbers): Record<string, numb
     'length/truncated': info.truncatedShare,
     'prompts/cut': info.promptsCut,
     'prompts/left_out': info.promptsLeftOut,
-    'groups/zero_variance': info.groups?.zeroVarianceShare,
+    // A group of one sample has no variance to speak of.
+    'groups/zero_variance':
+      info.groups && info.groups.count < experiences.length ? info.groups.zeroVarianceShare : undefined,
     'groups/rounds': info.rounds,
     'samples/trained': experiences.length,
     'samples/reused': reused,
