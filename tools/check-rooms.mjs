@@ -25,7 +25,7 @@ export const arrows = {
   gguf: ['errors', 'files', 'tensor', 'decoder', 'text'],
   rollout: ['errors', 'files', 'http', 'sequence', 'tensor', 'kernels', 'decoder', 'model', 'text'],
   serve: ['errors', 'http', 'model', 'text', 'rollout'],
-  data: ['errors', 'files', 'sequence', 'text'],
+  data: ['errors', 'files', 'sequence', 'media', 'text'],
   source: ['errors', 'hub', 'progress', 'gguf', 'data'],
   reward: ['errors', 'files', 'http', 'sequence', 'watchdog', 'source', 'tensor', 'model', 'text', 'data'],
   experience: ['errors', 'sequence', 'model', 'text', 'rollout', 'data', 'reward', 'maths'],

@@ -103,7 +103,15 @@ async function test(
   return outcomes.filter(({ kind }) => kind === 'failed').length
 }
 
-function toInput({ prompt, where: _, promptIds, responseIds, ...sample }: SavedSample): RewardInput {
+function toInput({
+  prompt,
+  where: _,
+  images: _images,
+  videos: _videos,
+  promptIds,
+  responseIds,
+  ...sample
+}: SavedSample): RewardInput {
   const { row, promptId } = sample
   // A conversation has no text before a template renders it; what was said is what a reward can read.
   const text = typeof prompt === 'string' ? prompt : prompt.map(({ content }) => String(content ?? '')).join('\n')

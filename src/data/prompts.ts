@@ -1,7 +1,9 @@
 /** Prompt files: prompts, targets, labels and all other columns, for the rewards. */
 import type { z } from 'zod'
+import type { ImageInput, VideoInput } from '../media/index.js'
 import type { ChatMessage } from '../text/index.js'
 import { checkColumns, RowFields, RowProblem } from './formats/fields.js'
+import { directoryOf, holdsMedia, mediaColumns } from './formats/media.js'
 import { readMessages } from './formats/messages.js'
 import { type PromptOptions, type Prompt as TextPrompt, withAbout } from './formats/prompt.js'
 import { BadRows, type DataRow, type LocatedRow, type ReadOptions, readRows } from './read-rows.js'
@@ -17,7 +19,7 @@ export interface PromptColumns {
   readonly target?: string
 }
 
-/** An image or a video as the dataset holds it. Rewards see it; nothing here opens it. */
+/** An image or a video as bytes. Rewards see it; nothing here opens it. */
 export interface Media {
   readonly mimeType: string
   readonly bytes: Uint8Array
@@ -37,10 +39,13 @@ export interface PromptRow<Row = DataRow> {
   readonly target?: string | readonly string[] | undefined
   /** All columns, as the schema reads them. */
   readonly row?: Row
-  readonly images?: readonly Media[] | undefined
-  readonly videos?: readonly Media[] | undefined
+  /** For the places in the prompt that hold none, in their order; messages may hold images themselves. */
+  readonly images?: readonly ImageInput[] | undefined
+  readonly videos?: readonly VideoInput[] | undefined
   /** File and line. */
   readonly where?: string
+  /** The directory of the file: paths of media start here, and lead to nothing outside. Without one, any path is read. */
+  readonly mediaRoot?: string | undefined
 }
 
 /** As a file has it. */
@@ -125,12 +130,16 @@ export function promptFrom(fields: RowFields, where: string, options: PromptOpti
   if ('message' in label) return label.message
   const target = orProblem(() => targetOf(fields, columns))
   if ('message' in target) return target.message
+  const media = orProblem(() => ({ value: mediaColumns(fields) }))
+  if ('message' in media) return media.message
   return {
     prompt: prompt.value,
     row: fields.row,
     where,
     ...(label.value === undefined ? {} : { label: label.value }),
     ...(target.value === undefined ? {} : { target: target.value }),
+    ...media.value,
+    ...(holdsMedia(media.value, prompt.value) ? { mediaRoot: directoryOf(where) } : {}),
   }
 }
 

@@ -157,8 +157,13 @@ export class Collector {
   private async fill(attempts: readonly Attempt[]): Promise<void> {
     const { nSamplesPerPrompt } = this.options.config
     for (const one of attempts) {
-      if (!one.prompt.tooLong) continue
+      const { tooLong, mediaProblem } = one.prompt
+      if (!tooLong && mediaProblem === undefined) continue
       one.state = 'refused'
+      if (mediaProblem !== undefined) {
+        this.drop(one.prompt, 0, 'generation', 'media', mediaProblem)
+        continue
+      }
       this.drop(
         one.prompt,
         0,
@@ -281,7 +286,7 @@ export class Collector {
     const requests: GenerationRequest[] = []
     const byRequest = new Map<string, Attempt>()
     for (const { one, indices } of wanted) {
-      const { ids, promptId } = one.prompt.sequence
+      const { ids, promptId, media } = one.prompt.sequence
       const missing: number[] = []
       for (const sample of indices) {
         const outcome = journal?.outcome({ promptId, sample })
@@ -294,7 +299,8 @@ export class Collector {
         while (missing[i + n] === first + n) n++
         const id = `${name}.${this.requests++}`
         byRequest.set(id, one)
-        requests.push({ id, promptId, promptIds: ids, n, firstSample: first, sampling })
+        const images = media.length === 0 ? {} : { media }
+        requests.push({ id, promptId, promptIds: ids, ...images, n, firstSample: first, sampling })
       }
     }
     return { known, requests, byRequest }

@@ -67,10 +67,10 @@ export interface Dropped {
 }
 
 /**
- * `aborted`: the engine gave it up. `group-incomplete`: others of its group were lost for good. `zero-variance`: all of its group
+ * `aborted`: the engine gave it up. `media`: an image or a video of the prompt cannot be used. `group-incomplete`: others of its group were lost for good. `zero-variance`: all of its group
  * earned the same. `surplus`: the batch was full. `stale`: of weights older than may be trained on.
  */
-export type DropReason = 'aborted' | 'group-incomplete' | 'zero-variance' | 'surplus' | 'stale'
+export type DropReason = 'aborted' | 'media' | 'group-incomplete' | 'zero-variance' | 'surplus' | 'stale'
 
 /** Wall-clock seconds of each stage. Rewards run while others still generate: `reward` is what they took beyond that. */
 export interface StageSeconds {

@@ -242,6 +242,7 @@ export class FastExperienceMaker {
     const encode = (row: PromptRow<Row>): Promise<EncodedPrompt> =>
       encodePrompt(row as PromptRow, {
         tokenizer: this.options.tokenizer,
+        processor: this.options.processor,
         promptTruncation: config.promptTruncation,
         chatTemplate: config.chatTemplate,
         limit,

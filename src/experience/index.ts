@@ -15,6 +15,7 @@ export { type ExperienceState, FastExperienceMaker } from './fast-experience-mak
 export { paddingShare, type Scorer } from './inference.js'
 export { type FastExperienceMakerOptions, type MakeOptions, type MakeProgress, turnsOf } from './maker-options.js'
 export { ModelTurns, type Turns } from './model-turns.js'
+export * from './multimodal-data-processor.js'
 export {
   type EncodedPrompt,
   type PromptCounts,

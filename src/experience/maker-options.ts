@@ -1,7 +1,7 @@
 /** The options of a maker: its models, engine, tokenizer and rewards. What cannot be used is an error at once, by its name. */
 import type { DataRow, Prompt, PromptRow } from '../data/index.js'
 import type { KlController } from '../maths/index.js'
-import type { PolicyVersion } from '../model/index.js'
+import type { MultimodalProcessor, PolicyVersion } from '../model/index.js'
 import {
   type ResolvedRewardModels,
   type RewardEngineOptions,
@@ -37,6 +37,8 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
   /** Another name of `reference`. */
   readonly initialModel?: FastExperienceMakerOptions['reference']
   readonly tokenizer: Tokenizer
+  /** Of a vision-language model: it makes prompts with images and videos ready. */
+  readonly processor?: MultimodalProcessor | null
   /** The generator: an engine over the weights of the actor, or a server. */
   readonly generator: Generator
   /** Default: fixed, with a coefficient of 0.01 where there is a reference. */
@@ -46,7 +48,8 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
 }
 
 /** The options with one name for each part, and without those that are null. */
-export type MakerParts = Omit<FastExperienceMakerOptions, 'critic' | 'reference' | 'initialModel'> & {
+export type MakerParts = Omit<FastExperienceMakerOptions, 'critic' | 'reference' | 'initialModel' | 'processor'> & {
+  readonly processor?: MultimodalProcessor
   readonly critic?: Scorer<'value'>
   readonly reference?: Scorer<'language'> | 'adapter-off'
 }
@@ -112,6 +115,11 @@ const parts: Readonly<Record<string, Part>> = {
     needed: 'always',
   },
   critic: { method: 'score', expected: model('value'), needed: 'optional' },
+  processor: {
+    method: 'process',
+    expected: 'a processor, such as await MultimodalProcessor.load(directory, { encode })',
+    needed: 'optional',
+  },
   reference: language,
   initialModel: language,
 }
@@ -189,7 +197,16 @@ export function checkCapabilities(
 export const noRoom = ({ maxNewTokens }: ExperienceConfig, { maxLength }: Generator): string =>
   `maxNewTokens: ${maxNewTokens} leaves no room for a prompt; sequences of the engine have at most ${maxLength} tokens. Lower it, or set promptMaxLen`
 
-const partNames = new Set(['actor', 'critic', 'reference', 'tokenizer', 'generator', 'klController', 'turns'])
+const partNames = new Set([
+  'actor',
+  'critic',
+  'reference',
+  'tokenizer',
+  'processor',
+  'generator',
+  'klController',
+  'turns',
+])
 const rewardNames = new Set<string>(rewardOptionNames)
 
 /** Splits one flat list of options into models, rewards and the rest; unknown options stay in the rest and are refused there. */

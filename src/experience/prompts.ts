@@ -1,7 +1,8 @@
 /** Encodes prompts once, and cuts or refuses those that are too long. */
 import type { DataRow, Prompt, PromptRow } from '../data/index.js'
-import { promptSequence, type Sequence } from '../sequence/index.js'
-import { type ChatMessage, fitPrompt, promptTurns, type Tokenizer } from '../text/index.js'
+import type { MultimodalProcessor } from '../model/index.js'
+import { type MediaItem, promptSequence, type Sequence } from '../sequence/index.js'
+import { type ChatMessage, encodeTurns, fitPrompt, placeMedia, promptTurns, type Tokenizer } from '../text/index.js'
 import type { ExperienceConfig } from './config.js'
 
 export interface EncodedPrompt {
@@ -14,6 +15,8 @@ export interface EncodedPrompt {
   readonly cutTokens: number
   /** Too long, and cutting is not allowed or not possible. */
   readonly tooLong: boolean
+  /** Why its images or videos cannot be used. */
+  readonly mediaProblem?: string
 }
 
 export function promptRow<Row>(given: Prompt | PromptRow<Row>): PromptRow<Row> {
@@ -43,24 +46,41 @@ export function countPrompts(prompts: readonly Pick<EncodedPrompt, 'cutTokens' |
 
 interface EncodeOptions extends Pick<ExperienceConfig, 'promptTruncation' | 'chatTemplate'> {
   tokenizer: Tokenizer
+  /** For prompts with images or videos. */
+  processor?: Pick<MultimodalProcessor, 'process'> | undefined
   /** Tokens a prompt may have. */
   limit: number
   promptId: string
 }
 
 export async function encodePrompt(row: PromptRow, options: EncodeOptions): Promise<EncodedPrompt> {
-  const { prompt, label, target } = row
-  if ((row.images?.length ?? 0) > 0 || (row.videos?.length ?? 0) > 0)
-    throw new RangeError('images and videos need a vision-language model; the models here read text alone')
+  const { label, target } = row
   const { tokenizer, limit, promptTruncation: side, chatTemplate } = options
-  const turns = prompt instanceof Int32Array ? prompt : promptTurns(prompt, tokenizer, chatTemplate)
-  const fitted = await fitPrompt(turns, { tokenizer, limit, side })
-  return {
-    sequence: promptSequence({ ids: fitted.ids, promptId: row.promptId ?? options.promptId, row: row.row ?? {} }),
-    messages: typeof turns === 'string' || turns instanceof Int32Array ? undefined : turns,
-    label,
-    target,
-    cutTokens: fitted.kind === 'fits' ? fitted.cut : 0,
-    tooLong: fitted.kind === 'too-long',
+  const placed = row.prompt instanceof Int32Array ? idsWithMedia(row) : placeMedia(row.prompt, row)
+  const turns =
+    placed.prompt instanceof Int32Array ? placed.prompt : promptTurns(placed.prompt, tokenizer, chatTemplate)
+  const messages = typeof turns === 'string' || turns instanceof Int32Array ? undefined : turns
+  const promptId = row.promptId ?? options.promptId
+  const known = { messages, label, target, cutTokens: 0, tooLong: false }
+  const sequenceOf = (ids: Int32Array, media: readonly MediaItem[] = []): Sequence<DataRow> =>
+    promptSequence({ ids, promptId, row: row.row ?? {}, media })
+  if (placed.images.length + placed.videos.length === 0) {
+    const fitted = await fitPrompt(turns, { tokenizer, limit, side })
+    const cutTokens = fitted.kind === 'fits' ? fitted.cut : 0
+    return { ...known, sequence: sequenceOf(fitted.ids), cutTokens, tooLong: fitted.kind === 'too-long' }
   }
+  const { processor } = options
+  if (!processor) throw new RangeError('images and videos need a vision-language model and its processor')
+  const ids = turns instanceof Int32Array ? turns : await encodeTurns(turns, tokenizer)
+  const place = row.mediaRoot === undefined ? {} : { baseDirectory: row.mediaRoot, root: row.mediaRoot }
+  const processed = await processor.process(ids, placed, place)
+  if (processed.kind === 'failed') return { ...known, sequence: sequenceOf(ids), mediaProblem: processed.message }
+  // A prompt with media is not cut: a cut would part placeholders from their pixels.
+  return { ...known, sequence: sequenceOf(processed.ids, processed.media), tooLong: processed.ids.length > limit }
 }
+
+const idsWithMedia = ({ prompt, images = [], videos = [] }: PromptRow) => ({
+  prompt: prompt as Int32Array,
+  images,
+  videos,
+})

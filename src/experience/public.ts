@@ -12,5 +12,9 @@ export {
   type FastExperienceMakerOptions,
   type MakeOptions,
   ModelTurns,
+  type MultimodalBatch,
+  MultimodalDataProcessor,
+  type MultimodalDataProcessorOptions,
+  type ProcessedMultimodalBatch,
   RewardsLostError,
 } from './index.js'

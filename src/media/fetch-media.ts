@@ -1,5 +1,5 @@
 /**
- * Media over HTTP, where URLs are allowed. Data sets name URLs that nobody checked: a name may lead into the own network, and a
+ * Media over HTTP, where URLs are allowed. Data sets may name any URL: a name may lead into the own network, and a
  * redirect too. So each connection goes to an address that was checked, and redirects are followed one by one.
  */
 import { lookup as resolveName } from 'node:dns/promises'

@@ -25,6 +25,7 @@ export { distinctPixels, firstRows, mediaProblem, placeholders, positionsOf } fr
 export { MergedWeights } from './merged-weights.js'
 export { modelFiles } from './model-files.js'
 export type { ModelInput } from './model-input.js'
+export * from './multimodal-processor.js'
 export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
 export { stateDtype } from './state.js'
 export type * from './token-model.js'

@@ -105,7 +105,7 @@ describe('the config is checked before anything runs', () => {
     [{ initialModel: 'adapter-off' }, /reference: adapter-off needs an actor with an adapter/],
     [{ klController: { kind: 'fixed', coef: 0.1 } }, /needs a reference/],
     [{ promptMaxLen: 128 }, /leaves no room for a response/],
-    [{ processor: {} }, /there is no option "processor"/],
+    [{ processor: {} }, /processor: expected a processor/],
     [{ overlongBuffer: true, overlongBufferLen: 13 }, /overlongBufferLen/],
   ] as [object, RegExp][])('%j', async (options, message) => {
     await expect(
