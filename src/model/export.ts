@@ -75,7 +75,8 @@ export async function exportModel(
       if (what === 'adapter') sizes = await writeAdapter(at, model, dtype)
       else {
         if (model.texts) await copyTokenizer(model.texts, at, ['generation_config.json'])
-        if (model.source) await copyFiles(model.source, at, processorFiles)
+        const processor = model.source ?? model.texts
+        if (processor) await copyFiles(processor, at, processorFiles)
         sizes = await writeModel(at, model, {
           what,
           ...(dtype && { dtype }),

@@ -134,11 +134,13 @@ export class VisionFeatures {
     const { blocks, mergers } = this.weights.trainedVision
     const changes = blocks || (level === 'features' && mergers)
     const now = changes ? `step ${this.weights.revision}` : `frozen ${this.weights.frozenRevision}`
-    if (now !== this.revision) this.release()
+    if (now !== this.revision) this.drop()
     this.revision = now
   }
 
   private keep(key: string, tensors: readonly Tensor[]): void {
+    // Two callers may have computed the same item.
+    if (this.kept.has(key)) return
     const own = tensors.map(tensor => unscoped(() => tensor.alias()))
     this.kept.set(key, own)
     this.bytes += bytesOf(own)
@@ -242,10 +244,14 @@ export class VisionFeatures {
 
   /** Frees what is computed again when it is next needed. */
   release(): void {
+    this.drop()
+    this.inputs.release()
+  }
+
+  private drop(): void {
     for (const tensors of this.kept.values()) for (const tensor of tensors) tensor.dispose()
     this.kept.clear()
     this.bytes = 0
-    this.inputs.release()
   }
 
   dispose(): void {

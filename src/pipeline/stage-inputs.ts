@@ -12,7 +12,16 @@ import type { StageInputs } from './stage-record.js'
 /** Options that do not affect the trained weights: device, speed, intervals and outputs. */
 const indifferent: readonly string[] = [
   ...['output', 'device', 'tokenBudget', 'gradientCheckpointing', 'microRolloutBatchSize', 'packingSamples', 'packing'],
-  ...['enableEngineSleep', 'generator', 'saveSteps', 'keepCheckpoints', 'exportEvery', 'sampleEvery', 'loggers'],
+  ...[
+    'patchBudget',
+    'enableEngineSleep',
+    'generator',
+    'saveSteps',
+    'keepCheckpoints',
+    'exportEvery',
+    'sampleEvery',
+    'loggers',
+  ],
 ]
 /** Options that name files; their bytes are looked at instead. */
 const files: readonly string[] = ['model', 'adapter', 'reference', 'data', 'validationData', 'rewards']

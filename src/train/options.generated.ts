@@ -23,6 +23,10 @@ export interface SftPlain {
   gradientCheckpointing?: SftWritten['gradientCheckpointing']
   /** most tokens of one forward pass; gradients accumulate over as many passes as a batch needs; affects memory use, not results */
   tokenBudget?: SftWritten['tokenBudget']
+  /** part of a vision tower that is not trained. tower: its blocks; merger: the mergers behind them; all: both, and each image is computed once for the whole run (default: all of the tower is trained, except with an adapter) */
+  freezeVision?: SftWritten['freezeVision']
+  /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
+  patchBudget?: SftWritten['patchBudget']
   /** share of rows to hold out; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: SftWritten['validationShare']
   /** most tokens of an example (default: the context of the model) */
@@ -132,6 +136,10 @@ export interface RewardModelPlain {
   gradientCheckpointing?: RewardModelWritten['gradientCheckpointing']
   /** most tokens of one forward pass; gradients accumulate over as many passes as a batch needs; affects memory use, not results */
   tokenBudget?: RewardModelWritten['tokenBudget']
+  /** part of a vision tower that is not trained. tower: its blocks; merger: the mergers behind them; all: both, and each image is computed once for the whole run (default: all of the tower is trained, except with an adapter) */
+  freezeVision?: RewardModelWritten['freezeVision']
+  /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
+  patchBudget?: RewardModelWritten['patchBudget']
   /** share of rows to hold out; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: RewardModelWritten['validationShare']
   /** most tokens of an example (default: the context of the model) */
@@ -240,6 +248,10 @@ export interface PreferencePlain {
   gradientCheckpointing?: PreferenceWritten['gradientCheckpointing']
   /** most tokens of one forward pass; gradients accumulate over as many passes as a batch needs; affects memory use, not results */
   tokenBudget?: PreferenceWritten['tokenBudget']
+  /** part of a vision tower that is not trained. tower: its blocks; merger: the mergers behind them; all: both, and each image is computed once for the whole run (default: all of the tower is trained, except with an adapter) */
+  freezeVision?: PreferenceWritten['freezeVision']
+  /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
+  patchBudget?: PreferenceWritten['patchBudget']
   /** share of rows to hold out; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: PreferenceWritten['validationShare']
   /** most tokens of an example (default: the context of the model) */
@@ -348,6 +360,10 @@ export interface RlPlain {
   gradientCheckpointing?: RlWritten['gradientCheckpointing']
   /** most tokens of one forward pass; gradients accumulate over as many passes as a batch needs; affects memory use, not results */
   tokenBudget?: RlWritten['tokenBudget']
+  /** part of a vision tower that is not trained. tower: its blocks; merger: the mergers behind them; all: both, and each image is computed once for the whole run (default: all of the tower is trained, except with an adapter) */
+  freezeVision?: RlWritten['freezeVision']
+  /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
+  patchBudget?: RlWritten['patchBudget']
   /** seed of all random numbers @defaultValue `0` */
   seed?: RlWritten['seed']
   /** stop after this many optimiser steps */

@@ -250,6 +250,23 @@ describe.each(visionFamilies)('%s', async name => {
     for (const one of [first, second, other]) one.dispose()
   })
 
+  test('a model of random weights, and one in bfloat16, read images', async () => {
+    const raw = JSON.parse(readFileSync(join(fixture(name), 'config.json'), 'utf8'))
+    const made = await LocalModel.create(parseConfig(raw, 'config.json'), {
+      role: 'language',
+      seed: 1,
+      texts: directory,
+    })
+    const out = fresh(`${name}-made`)
+    await made.export(out, { what: 'model' })
+    const read = await LocalModel.load(out, { role: 'language' })
+    expect(await read.score(sequences)).toEqual(await made.score(sequences))
+    const narrow = await LocalModel.load(directory, { role: 'language', dtype: 'bfloat16' })
+    const scores = await narrow.score(sequences)
+    for (const [i, { logprobs }] of scores.entries()) expectClose(logprobs, golden.rows[i]!.token_logprobs, 0.5)
+    for (const one of [made, read, narrow]) one.dispose()
+  })
+
   test('fields that are missing, or would change the numbers, are refused', () => {
     const raw = JSON.parse(readFileSync(join(fixture(name), 'config.json'), 'utf8'))
     const refuses = (change: (raw: Record<string, Record<string, unknown>>) => void, why: RegExp) => {

@@ -90,6 +90,19 @@ export const modelShape = {
     .describe(
       'most tokens of one forward pass; gradients accumulate over as many passes as a batch needs; affects memory use, not results',
     ),
+  freezeVision: z
+    .enum(['tower', 'merger', 'all'])
+    .optional()
+    .describe(
+      'part of a vision tower that is not trained. tower: its blocks; merger: the mergers behind them; all: both, and each image is computed once for the whole run (default: all of the tower is trained, except with an adapter)',
+    ),
+  patchBudget: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      'most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results',
+    ),
 }
 
 /** Options of the run: directory, seed, checkpoints. */

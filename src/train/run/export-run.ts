@@ -32,7 +32,7 @@ export async function exportRun(
   const state = join(latest.directory, command === 'rl' ? 'actor' : 'model')
   const config = view.config.config as unknown as TrainingConfig & { readonly freezeBackbone?: boolean }
   const { role } = training.plan(config).models[0]
-  const { model: source, lora, adapter, seed, optimizer, freezeBackbone } = config
+  const { model: source, lora, adapter, seed, optimizer, freezeBackbone, freezeVision } = config
   const model = await loadTrained(
     source,
     {
@@ -40,6 +40,7 @@ export async function exportRun(
       dtype: await stateDtype(state),
       optimizer,
       ...(freezeBackbone === undefined ? {} : { freezeBackbone }),
+      ...(freezeVision === undefined ? {} : { freezeVision }),
     },
     context,
   )

@@ -1,6 +1,6 @@
 /** Models of a training as a config describes them. */
 import { InputError } from '../../errors/index.js'
-import { LocalModel, type Role, type TokenModel } from '../../model/index.js'
+import { type FreezeVision, LocalModel, type Role, type TokenModel } from '../../model/index.js'
 import type { Report } from '../../progress/index.js'
 import { type Device, resolveDevice } from '../../tensor/index.js'
 import type { LoraConfig, OptimizerConfig } from '../config/common.js'
@@ -16,6 +16,8 @@ interface ModelSettings {
   readonly texts?: string | undefined
   readonly gradientCheckpointing: boolean
   readonly tokenBudget?: number | undefined
+  readonly patchBudget?: number | undefined
+  readonly freezeVision?: FreezeVision | undefined
   readonly seed: number
 }
 
@@ -39,11 +41,12 @@ export function loadTrained<R extends Role>(
   options: ModelSettings & { role: R; what: string; optimizer: OptimizerConfig; freezeBackbone?: boolean },
   context: LoadContext,
 ): Promise<LocalModel<R>> {
-  const { lora, adapter, seed, optimizer, freezeBackbone = false } = options
+  const { lora, adapter, seed, optimizer, freezeBackbone = false, freezeVision } = options
   const { betas, eps, weightDecay, masters } = optimizer
   return load(directory, options, context, {
     seed,
     freezeBackbone,
+    ...(freezeVision && { freezeVision }),
     gradientCheckpointing: options.gradientCheckpointing,
     optimizer: { betas, eps, weightDecay, masters, noDecay: ['norm', 'bias'] },
     ...(adapter === undefined ? {} : { adapter }),
@@ -63,7 +66,16 @@ export function loadFrozen<R extends Role>(
 
 async function load<R extends Role>(
   directory: string,
-  { role, what, device, dtype, residualDtype, tokenBudget, texts }: ModelSettings & { role: R; what: string },
+  {
+    role,
+    what,
+    device,
+    dtype,
+    residualDtype,
+    tokenBudget,
+    patchBudget,
+    texts,
+  }: ModelSettings & { role: R; what: string },
   { report, signal }: LoadContext,
   rest: Parameters<typeof LocalModel.load<R>>[1],
 ): Promise<LocalModel<R>> {
@@ -77,6 +89,7 @@ async function load<R extends Role>(
       ...(texts === undefined ? {} : { texts }),
       ...(residualDtype === undefined ? {} : { residualDtype }),
       ...(tokenBudget === undefined ? {} : { tokenBudget }),
+      ...(patchBudget === undefined ? {} : { patchBudget }),
       onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
       ...rest,
     })
