@@ -87,12 +87,18 @@ export function withObservation<Row>(sequence: Sequence<Row>, ids: Int32Array): 
   return append(sequence, ids, origins.observation, 0)
 }
 
-function append<Row>(sequence: Sequence<Row>, ids: Int32Array, origin: number, trained: 0 | 1): Sequence<Row> {
+/** Ids with more ids behind them, such as a prompt with the part of a response that an engine goes on with. */
+export function joinIds(first: Int32Array, rest: ArrayLike<number>): Int32Array {
+  const joined = new Int32Array(first.length + rest.length)
+  joined.set(first)
+  joined.set(rest, first.length)
+  return joined
+}
+
+function append<Row>(sequence: Sequence<Row>, added: Int32Array, origin: number, trained: 0 | 1): Sequence<Row> {
   const before = sequence.ids.length
-  const length = before + ids.length
-  const joined = { ids: new Int32Array(length), origin: new Uint8Array(length), trained: new Uint8Array(length) }
-  joined.ids.set(sequence.ids)
-  joined.ids.set(ids, before)
+  const ids = joinIds(sequence.ids, added)
+  const joined = { ids, origin: new Uint8Array(ids.length), trained: new Uint8Array(ids.length) }
   joined.origin.set(sequence.origin)
   joined.origin.fill(origin, before)
   joined.trained.set(sequence.trained)

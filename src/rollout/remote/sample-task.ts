@@ -3,6 +3,7 @@
  * tokens so far. A server that stops, dies or gets new weights costs only time.
  */
 import type { PolicyVersion } from '../../model/index.js'
+import { joinIds } from '../../sequence/index.js'
 import type { Outcome, Sample, SampleLogprobs, TopLogprobs, VersionSpan } from '../generator.js'
 import type { GenerationAnswer, GenerationAttempt, ServerFacts } from './dialect.js'
 import { attemptSeed, drawHot, hotQuestion, isHot } from './hot-first-token.js'
@@ -57,7 +58,7 @@ export class SampleTask {
     const drawsHere = isFirst && isHot(sampling, request.limits)
     return {
       id,
-      ids: isFirst ? promptIds : joined(promptIds, record.ids),
+      ids: isFirst ? promptIds : joinIds(promptIds, record.ids),
       idsJson: isFirst ? request.idsJson : `${request.idsJson.slice(0, -1)},${record.ids.join(',')}]`,
       maxNewTokens: wantsPrompt && this.transport === 'stream' ? 1 : maxNewTokens,
       minNewTokens: Math.min(maxNewTokens, Math.max(0, sampling.minNewTokens - offset)),
@@ -256,11 +257,4 @@ export class SampleRecord {
     if (last?.version === version) last.end = end
     else this.versions.push({ version, start, end })
   }
-}
-
-function joined(promptIds: Int32Array, ids: readonly number[]): Int32Array {
-  const all = new Int32Array(promptIds.length + ids.length)
-  all.set(promptIds)
-  all.set(ids, promptIds.length)
-  return all
 }
