@@ -48,14 +48,15 @@ export async function loadFile(
 
 /** Loading them takes longer than most rewards: skip it for a file without such imports. */
 async function ownModules(file: string): Promise<Record<string, ModuleExports> | undefined> {
-  if (!/whetstone\/|zod|['"`]\.{0,2}\//.test(await readFile(file, 'utf8'))) return undefined
+  if (!/whetstone|zod|['"`]\.{0,2}\//.test(await readFile(file, 'utf8'))) return undefined
   const [reward, data, text, zod] = await Promise.all([
     import('./library.js'),
     import('../data/index.js'),
     import('../text/index.js'),
     import('zod'),
   ])
-  return { 'whetstone/reward': reward, 'whetstone/data': data, 'whetstone/text': text, zod }
+  const whetstone = { ...text, ...data, ...reward }
+  return { whetstone, 'whetstone/reward': reward, 'whetstone/data': data, 'whetstone/text': text, zod }
 }
 
 function recognise(value: unknown, tokenizer: string | undefined): LoadedFile | Promise<LoadedFile> {

@@ -40,6 +40,14 @@ describe('modules', () => {
        export default defineReward(z.object({ answer: z.string() }), ({ row, response }) => (row.answer === response ? 1 : 0))`,
       [1, 0],
     ],
+    [
+      'defineReward of the package itself',
+      'a.ts',
+      `import { defineReward } from 'whetstone'
+       import { z } from 'zod'
+       export default defineReward(z.object({ answer: z.string() }), ({ row, response }) => row.answer.length * response.length)`,
+      [16, 1],
+    ],
     ["LightRFT's function", 'a.js', 'export const customRewardFunc = queries => queries.map(q => q.length)', [7, 4]],
     [
       "LightRFT's aggregator",
