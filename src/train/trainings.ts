@@ -74,29 +74,11 @@ export interface Training<C = TrainingConfig> {
   next(model: string): readonly string[]
 }
 
-const commonOfRows: readonly string[] = [
-  ...[
-    'validationShare',
-    'epochs',
-    'batchSize',
-    'maxLength',
-    'optimizer.lr',
-    'optimizer.schedule',
-    'optimizer.warmupRatio',
-  ],
-  ...[
-    'lora',
-    'lora.rank',
-    'gradientCheckpointing',
-    'tokenBudget',
-    'device',
-    'dtype',
-    'maxSteps',
-    'evalSteps',
-    'saveSteps',
-    'seed',
-  ],
-]
+const words = (text: string): string[] => text.trim().split(/\s+/)
+
+const commonOfRows: readonly string[] = words(`
+  validationShare epochs batchSize maxLength optimizer.lr optimizer.schedule optimizer.warmupRatio
+  lora lora.rank gradientCheckpointing tokenBudget device dtype maxSteps evalSteps saveSteps seed`)
 
 const useModel = (model: string): readonly string[] => [
   `whetstone chat --model ${model}`,
@@ -163,19 +145,9 @@ const rl: Training<RlConfig> = {
   name: 'rl',
   verb: 'rl',
   kin: Object.fromEntries(algorithmNames.map(algorithm => [algorithm, { algorithm }])),
-  common: [
-    ...['validationShare', 'iterations', 'epochs', 'rolloutBatchSize', 'nSamplesPerPrompt', 'trainBatchSize'],
-    ...[
-      'maxNewTokens',
-      'temperature',
-      'klController.coef',
-      'optimizer.lr',
-      'lora',
-      'lora.rank',
-      'gradientCheckpointing',
-    ],
-    ...['tokenBudget', 'device', 'dtype', 'saveSteps', 'seed'],
-  ],
+  common: words(`
+    validationShare iterations epochs rolloutBatchSize nSamplesPerPrompt trainBatchSize maxNewTokens temperature
+    klController.coef optimizer.lr lora lora.rank gradientCheckpointing tokenBudget device dtype saveSteps seed`),
   about: `Reinforcement learning: the model answers prompts, rewards score the answers, and the model learns from them. \`algorithm\` is a
 preset (${algorithmNames.join(', ')});
 the run prints the options it sets, and the config can override them.`,
