@@ -3,12 +3,7 @@ import { stringify } from 'yaml'
 import { isDefinition } from '../maths/index.js'
 import type { RawConfig } from '../train/index.js'
 
-/**
- * All resolved options, as YAML that is a valid config.
- *
- * @example
- * resolvedConfig({ model: 'tiny', optimizer: { lr: 0.1 } }, { model: 'sft.yaml', 'optimizer.lr': '--set' })
- */
+/** All resolved options, as YAML that is a valid config. */
 export function resolvedConfig(config: RawConfig, origins: Readonly<Record<string, string>>): string {
   const lines = linesOf(config, origins, '', '')
   const column = Math.min(60, Math.max(...lines.map(({ text }) => text.length)))

@@ -14,15 +14,7 @@ export interface SchemaProblemOptions {
   readonly valueAt?: (path: readonly PropertyKey[]) => unknown
 }
 
-/**
- * Problems that a schema found, one line each: path, expected value, and a suggestion for an unknown key.
- *
- * @example
- * const schema = z.strictObject({ rewardClip: z.number() })
- * const result = schema.safeParse({ reward_clip: 1 })
- * if (!result.success) console.log(schemaProblems(result.error, { known: ['rewardClip'] }))
- * // there is no option "reward_clip"; did you mean rewardClip?
- */
+/** Problems that a schema found, one line each: path, expected value, and a suggestion for an unknown key. */
 export function schemaProblems(error: z.ZodError, options: SchemaProblemOptions): string[] {
   return schemaProblemList(error, options).map(({ message }) => message)
 }

@@ -30,9 +30,6 @@ interface WriteDirectoryOptions {
 /**
  * Makes or replaces a directory: every reader sees the complete old one or the complete new one. `fill` writes into the given
  * directory; if it throws, the error is passed on and nothing is left. A symbolic link stays, its target is replaced.
- *
- * @example
- * await writeDirectoryAtomic('out/model', at => writeFile(join(at, 'config.json'), '{}'), { replaces: () => true })
  */
 export async function writeDirectoryAtomic<T>(
   directory: string,

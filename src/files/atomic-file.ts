@@ -29,9 +29,6 @@ type FileContent = string | Uint8Array | ((file: FileHandle) => Promise<void>)
  * the next write of the file removes it.
  * A symbolic link at `path` is replaced, not followed. What a content function throws comes out unchanged,
  * except that an error of the file system becomes a {@link FileWriteError}.
- *
- * @example
- * await writeFileAtomic('run/config.json', JSON.stringify(config))
  */
 export async function writeFileAtomic(path: string, content: FileContent): Promise<void> {
   const directory = dirname(path)

@@ -13,12 +13,7 @@ export function lineInConfig(config: object, option: string): number | undefined
 
 const modules = new Set(['.ts', '.mts', '.js', '.mjs'])
 
-/**
- * The unchecked contents of a config file. A module runs with all rights of this process, so only load trusted ones.
- *
- * @example
- * const config = await readConfigFile('experience.yaml')
- */
+/** The unchecked contents of a config file. A module runs with all rights of this process, so only load trusted ones. */
 export async function readConfigFile(file: string): Promise<unknown> {
   if (file.includes('\0')) throw new InputError(`${JSON.stringify(file)}: expected a path without NUL characters`)
   const kind = extname(file)

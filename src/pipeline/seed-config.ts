@@ -53,9 +53,6 @@ const isCamel = (name: string): boolean => /[A-Z]/.test(name)
 
 /**
  * The same config by our names.
- *
- * @example
- * fromSeedConfig('rlhf.json', { sft_lr: 5e-5, log_level: 'INFO' }) // { sftLr: 5e-5, logLevel: 'info' }
  */
 export function fromSeedConfig(file: string, values: RawConfig): RawConfig {
   const unknown = Object.keys(values).filter(name => !known.includes(name))

@@ -8,9 +8,6 @@ import { wholePipeline } from './stages.js'
 /**
  * Names of options with a non-default value that belong to skipped stages or to another algorithm. Programs often pass the whole
  * default config with a few changes, so a default value does not count.
- *
- * @example
- * unusedOptions(resolvePipelineConfig([{ origin: 'config', values: { algorithm: 'dpo', rewardLr: 1 } }])) // ['rewardLr']
  */
 export function unusedOptions(pipeline: ResolvedConfig<PipelineConfig>): string[] {
   const { config } = pipeline

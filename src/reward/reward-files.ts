@@ -10,12 +10,7 @@ interface RewardFiles {
   readonly models: readonly string[]
 }
 
-/**
- * Modules are read and not run: an import whose path is computed is not found, nor are packages.
- *
- * @example
- * const { files, models } = await rewardFiles('rewards.yaml')
- */
+/** Modules are read and not run: an import whose path is computed is not found, nor are packages. */
 export async function rewardFiles(
   names: RewardNames,
   options: Pick<LocateOptions, 'commits' | 'signal'> = {},

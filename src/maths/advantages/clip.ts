@@ -1,10 +1,4 @@
-/**
- * Clips numbers to ±limit in place and returns how many were outside. A limit of 0 clips nothing.
- *
- * @example
- * const rewards = Float64Array.of(0.5, 3, -7, 1)
- * clipInPlace(rewards, 2) // 2 were outside; rewards are now 0.5, 2, -2, 1
- */
+/** Clips numbers to ±limit in place and returns how many were outside. A limit of 0 clips nothing. */
 export function clipInPlace(values: Float64Array, limit: number): number {
   if (!(limit >= 0)) throw new RangeError(`a clipping limit is 0 (off) or more, got ${limit}`)
   if (limit === 0) return 0

@@ -42,9 +42,6 @@ export function configuredOverlongPenalty(
 /**
  * Rewards of the samples of one prompt, compared by the estimator. Equal rewards give exactly 0 under all our group estimators: a
  * rounding error of the mean is not a difference.
- *
- * @example
- * shapeGroup([1, 0, 0.5, 0.5], { estimator: 'rloo' }) // 0.667, -0.667, 0, 0
  */
 export function shapeGroup(rewards: ArrayLike<number>, { estimator, ...given }: GroupShaping): Float64Array {
   const definition = estimatorOf(estimator)

@@ -9,12 +9,7 @@ export interface Distribution {
   readonly p80: number
 }
 
-/**
- * Undefined for no values. Between two values a percentile lies on the straight line, as numpy's does.
- *
- * @example
- * distribution([1, 2, 3, 4, 10]) // mean 4, min 1, max 10, p50 3, p80 5.2
- */
+/** Undefined for no values. Between two values a percentile lies on the straight line, as numpy's does. */
 export function distribution(values: ArrayLike<number>): Distribution | undefined {
   if (values.length === 0) return undefined
   const sorted = Float64Array.from(values).sort()
@@ -74,12 +69,7 @@ export interface GroupStatistics {
   readonly worst: number
 }
 
-/**
- * Undefined for no groups.
- *
- * @example
- * groupStatistics([[1, 0], [1, 1]]) // zeroVarianceShare 0.5, best 1, worst 0.5
- */
+/** Undefined for no groups. */
 export function groupStatistics(rewards: readonly ArrayLike<number>[]): GroupStatistics | undefined {
   const count = rewards.length
   if (count === 0) return undefined

@@ -43,9 +43,6 @@ export function importanceWeights(options: {
  * Mask of altered tokens: the sampler changed their distribution, so the log-probabilities of the engine are not comparable.
  * These are the first token with its own temperature (FIRE), and tokens before `minNewTokens`, where the end of sequence was
  * forbidden.
- *
- * @example
- * alteredTokens({ length: 4, temperature: 1, firstTemperature: 10, minNewTokens: 0 }) // 1, 0, 0, 0
  */
 export function alteredTokens(options: {
   length: number
@@ -62,10 +59,6 @@ export function alteredTokens(options: {
 /**
  * Why importance weights are not possible with these sampling settings: filters change every distribution, and log-probabilities
  * must be `processed`. Empty if they are possible.
- *
- * @example
- * importanceProblems({ topP: 0.9, logprobs: ['processed'] })
- * // tisCap: needs sampling without filters, and topP is 0.9; leave out one of them
  */
 export function importanceProblems(sampler: {
   topP?: number | undefined

@@ -22,9 +22,6 @@ export interface KtoTotals {
 /**
  * The totals of a batch. `mismatched` are the log-probabilities of responses under prompts of others, by the policy as it is
  * before the step: an estimate of its KL to the reference, taken as a constant.
- *
- * @example
- * ktoTotals({ responses: 2, mismatched: [{ policy: -9, ref: -10 }, { policy: -8, ref: -8.5 }] }) // { responses: 2, z0: 0.75 }
  */
 export function ktoTotals(batch: { responses: number; mismatched: readonly ResponseLogprobs[] }): KtoTotals {
   const { responses, mismatched } = batch

@@ -5,9 +5,6 @@ import { logSigmoid, sigmoid } from './sigmoid.js'
 /**
  * The ranking loss of a reward model: the mean of -log sigmoid(chosen - rejected - margin), plus `centerCoef` times the square of
  * chosen + rejected, which keeps scores near 0. With a `contrastiveWeight`, -log sigmoid((chosen - rejected) / temperature) too.
- *
- * @example
- * ranking.compute({ samples: [{ chosen: 1, rejected: 0 }], totals: { pairs: 1 }, options: {} }).value // 0.3133
  */
 export const ranking = defineLoss({
   kind: 'reward-model',

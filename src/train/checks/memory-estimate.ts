@@ -46,11 +46,6 @@ export interface ModelMemory {
 /**
  * Peak memory of one model. Weights, gradients, moments and copies are exact; activations follow the layer and head
  * implementation, within a quarter of the measured value.
- *
- * @example
- * const { decoder: config } = await readConfig('model')
- * const policy = { name: 'policy', config, head: 'language', device: 'cpu', dtype: 'float32', trained: 'weights' } as const
- * const { total } = estimateModel({ ...policy, gradientCheckpointing: false, tokens: 2048, longest: 512 })
  */
 export function estimateModel(model: PlannedModel): ModelMemory {
   const { name, config, head, device, dtype, trained, adapter } = model

@@ -65,9 +65,6 @@ async function withDefinitions(
 /**
  * The layers of a config with every definition loaded that one of them names by its file. `sections`: where the options of trainings
  * are, if not at the top.
- *
- * @example
- * const layers = await loadDefinitions([fileLayer('rl.yaml', { loss: './my-loss.ts' })])
  */
 export async function loadDefinitions(
   layers: readonly ConfigLayer[],

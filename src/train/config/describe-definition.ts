@@ -3,12 +3,7 @@ import { type Definition, isEstimator } from '../../maths/index.js'
 import { isAlgorithm } from '../rl/algorithms.js'
 import { optionTable } from './option-table.js'
 
-/**
- * What it defines, what it needs, and its options as a table in Markdown.
- *
- * @example
- * console.log(describeDefinition(algorithms.dapo))
- */
+/** What it defines, what it needs, and its options as a table in Markdown. */
 export function describeDefinition(definition: Definition): string {
   const { defines, name, description, options } = definition
   const kind = 'kind' in definition ? `${definition.kind} ` : ''

@@ -11,13 +11,7 @@ export interface IdleRule<C> {
   why(config: C): string | undefined
 }
 
-/**
- * A line for each, with the layer that gave it. Options that a preset or a default set are not reported.
- *
- * @example
- * const rules = [{ options: ['seed'], why: ({ greedy }: { greedy: boolean }) => (greedy ? 'greedy draws nothing' : undefined) }]
- * idleOptions({ config: { greedy: true }, origins: { seed: 'a.yaml' } }, rules) // a.yaml: seed has no effect: greedy draws nothing
- */
+/** A line for each, with the layer that gave it. Options that a preset or a default set are not reported. */
 export function idleOptions<C>({ config, origins }: ResolvedConfig<C>, rules: readonly IdleRule<C>[]): string[] {
   return rules.flatMap(({ options, why }) => {
     const reason = why(config)

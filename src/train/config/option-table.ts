@@ -32,12 +32,7 @@ export function configOptions(schema: z.ZodObject, prefix = ''): ConfigOption[] 
 
 const written = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/**
- * A table in Markdown.
- *
- * @example
- * console.log(optionTable(z.strictObject({ seed: z.int().default(0).describe('seed of all random numbers') })))
- */
+/** A table in Markdown. */
 export function optionTable(schema: z.ZodObject): string {
   const rows = configOptions(schema).map(({ name, initial, description, required }) => [
     `\`${name}\``,

@@ -38,10 +38,6 @@ export interface ResolveOptions {
 
 /**
  * Merges the layers, lower ones first, and checks the result with the schema. One error lists every wrong option with its layer.
- *
- * @example
- * const schema = z.strictObject({ model: z.string(), seed: z.int().default(0) })
- * const { config, origins } = resolveConfig(schema, [fileLayer('sft.yaml', { model: 'tiny' })], { paths: ['model'] })
  */
 export function resolveConfig<S extends z.ZodObject>(
   schema: S,
@@ -79,12 +75,7 @@ export function resolveConfig<S extends z.ZodObject>(
   return { config, origins: Object.fromEntries(all) }
 }
 
-/**
- * Prefixes a problem that starts with an option with the layer of that option, if known.
- *
- * @example
- * withOrigin('seed: is odd', { seed: 'sft.yaml' }) // sft.yaml: seed: is odd
- */
+/** Prefixes a problem that starts with an option with the layer of that option, if known. */
 export function withOrigin(problem: string, origins: Readonly<Record<string, string>>): string {
   const option = problem.match(/^[\w.]+(?=: )/)?.[0]
   const origin = option === undefined ? undefined : originOf(option, origins)
@@ -112,12 +103,7 @@ function placeOf(origin: string | undefined, path: string | undefined, layers: r
   return { file: origin, ...(line === undefined ? {} : { line }) }
 }
 
-/**
- * `a.b=value` as a layer; a value is JSON where it can be, and text otherwise.
- *
- * @example
- * settingsLayer(['optimizer.lr=1e-4', 'model=tiny'])
- */
+/** `a.b=value` as a layer; a value is JSON where it can be, and text otherwise. */
 export function settingsLayer(settings: readonly string[]): ConfigLayer {
   const entries = settings.map((setting): [string[], unknown] => {
     const at = setting.indexOf('=')

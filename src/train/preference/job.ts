@@ -17,12 +17,6 @@ const trainer = {
 /**
  * Preference training from a config to `best_model` and `final_model` in the run directory. The reference scores all answers
  * once, before the first step; the results are kept in the run.
- *
- * @example
- * async function train(job: JobOptions<PreferenceConfig>): Promise<void> {
- *   const { metrics } = await runPreference(job)
- *   console.log(metrics['preference/margin'])
- * }
  */
 export async function runPreference(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
   checkDefinitions(job.config)

@@ -5,9 +5,6 @@ type ScoreDifference = number
  * The expected calibration error of the probabilities that a reward model's scores stand for: sigmoid of the difference is how
  * sure it is of its winner. Pairs are sorted into bins by that confidence; the error is how far, on average over pairs, a bin's
  * share of right winners is from its confidence. 0 is perfect; a tie is half right.
- *
- * @example
- * calibrationError([3, 3, 3, -3]) // sure by 95 %, right in 75 %: 0.203
  */
 export function calibrationError(differences: readonly ScoreDifference[], bins = 10): number {
   const found = Array.from({ length: bins }, () => ({ confidence: 0, right: 0 }))

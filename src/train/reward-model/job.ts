@@ -5,15 +5,7 @@ import { runSupervised } from '../supervised/job.js'
 import type { RewardModelConfig } from './config.js'
 import { rewardModelLoop } from './loop.js'
 
-/**
- * A reward model from pairs of answers, from a config to `best_model` and `final_model` in the run directory.
- *
- * @example
- * async function train(job: JobOptions<RewardModelConfig>): Promise<void> {
- *   const { best } = await runRewardModel(job)
- *   console.log(best?.value) // accuracy on held-out pairs
- * }
- */
+/** A reward model from pairs of answers, from a config to `best_model` and `final_model` in the run directory. */
 export async function runRewardModel(job: JobOptions<RewardModelConfig>): Promise<JobResult> {
   checkDefinitions(job.config)
   return runSupervised(job, {

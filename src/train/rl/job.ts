@@ -41,11 +41,6 @@ import { proofIdsOf, removeWritten, weightSync, weightsDirectoryOf } from './wei
 const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second']
 
 /**
- * @example
- * async function train(job: JobOptions<RlConfig>): Promise<void> {
- *   const { outcome, metrics } = await runRl(job)
- *   console.log(outcome, metrics['reward/mean'])
- * }
  */
 export async function runRl(job: JobOptions<RlConfig>): Promise<JobResult> {
   const prepared = await prepareRl(job)

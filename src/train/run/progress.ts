@@ -62,14 +62,7 @@ export class MetricSummaries {
   }
 }
 
-/**
- * Shows a training's steps through a command's report: a line in place on a terminal, whole lines from time to time in a log.
- *
- * @example
- * const progress = trainProgress(reportFor(process.env), { label: 'sft', totalSteps: 100, shown: ['loss/train'] })
- * progress.step(1, { 'loss/train': 2.3 })
- * progress.end({ 'loss/train': { first: 2.3, last: 0.4 } })
- */
+/** Shows a training's steps through a command's report: a line in place on a terminal, whole lines from time to time in a log. */
 export function trainProgress(report: Report, options: ProgressOptions): TrainProgress {
   const { label, totalSteps, shown, now = Date.now } = options
   const line = report.live()

@@ -3,15 +3,7 @@ import { runSupervised } from '../supervised/job.js'
 import type { SftConfig } from './config.js'
 import { sftLoop } from './loop.js'
 
-/**
- * Supervised fine-tuning from a config to `best_model` and `final_model` in the run directory.
- *
- * @example
- * async function train(job: JobOptions<SftConfig>): Promise<void> {
- *   const { outcome, best } = await runSft(job)
- *   console.log(outcome, best?.value)
- * }
- */
+/** Supervised fine-tuning from a config to `best_model` and `final_model` in the run directory. */
 export function runSft(job: JobOptions<SftConfig>): Promise<JobResult> {
   return runSupervised(job, {
     command: 'sft',

@@ -39,9 +39,6 @@ interface SupervisedReplay {
 }
 
 /**
- * @example
- * const { batches, mismatches } = await replaySupervised('runs/sft')
- * for (const { step, row, message } of mismatches) console.log(`step ${step}, row ${row}: ${message}`)
  */
 export async function replaySupervised(
   directory: string,
