@@ -312,14 +312,17 @@ describe('control', () => {
 
   test('requests go on over an update, and say which weights made which tokens', async () => {
     const { server, connection, facts } = await serve()
-    server.engine.msPerToken = 2
+    const { engine } = server
+    engine.msPerToken = 1
+    engine.holdAt = 40
     const attempt = attemptOf(P, running)
     const answer = answered(server, attempt, facts)
-    await expect.poll(() => server.engine.generated).toBeGreaterThan(10)
+    await until(() => engine.generated > 10)
     await dialect.pause(connection, 'keep')
     await dialect.update(connection, { kind: 'directory', path: writeToyCheckpoint(7), marker: '7' }, facts)
     expect(await dialect.marker(connection, facts)).toBe('7')
     await dialect.resume(connection)
+    engine.holdAt = Number.POSITIVE_INFINITY
     const { ids, logprobs, versions } = await answer
     const border = versions![0]!.end
     expect(versions).toEqual([
@@ -335,10 +338,11 @@ describe('control', () => {
 
   test('broken off, and ended by name, requests answer with what they have', async () => {
     const { server, connection, facts } = await serve()
-    server.engine.msPerToken = 2
+    server.engine.msPerToken = 1
+    server.engine.holdAt = 40
     const [one, two] = [attemptOf(P, running), attemptOf([5, 6], running)]
     const answers = [answered(server, one, facts), answered(server, two, facts)]
-    await expect.poll(() => server.engine.generated).toBeGreaterThan(10)
+    await until(() => server.engine.generated > 50)
     await dialect.abort(connection, [one.id, 'nobody'])
     expect(await answers[0]).toMatchObject({ finish: { reason: 'abort' } })
     expect(server.engine.running).toBe(1)
