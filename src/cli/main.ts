@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { didYouMean } from '../errors/index.js'
-import { reportFor, sayStarting } from '../progress/index.js'
+import { reportFor, sayError, sayStarting } from '../progress/index.js'
 import { explain } from './explain.js'
 import { UsageError } from './flags.js'
-import { kinNames, kinVerb, takesLong, verbGroups, verbs } from './verbs.js'
+import { doesWork, kinNames, kinVerb, takesLong, verbGroups, verbs } from './verbs.js'
 import { warningsAsLines } from './warnings.js'
 
 const groups = verbGroups.map(
@@ -27,13 +27,14 @@ Make a model from scratch, train it and chat with it:
 Documentation: docs/ in the package; start with docs/quick-start.md.
 `
 
-/** The command line of a process of its own: what takes long says so before its code is loaded. */
+/** The command line of a process of its own: it says something before its code is loaded. On a terminal that line goes away. */
 export function start(args: string[]): Promise<number> {
   const { env, execArgv } = process
   warningsAsLines(reportFor(env), [...execArgv, env.NODE_OPTIONS ?? ''])
-  // The report of a dry run is short: in a log it begins with what was found.
-  const isLog = args.includes('--dry-run') && !process.stderr.isTTY
-  if (takesLong(args) && !isLog) sayStarting(`whetstone ${args[0]}: starting`, env)
+  // In a log, what is soon over begins with its result, and a dry run with what it found.
+  const isLog = !process.stderr.isTTY || env.TERM === 'dumb'
+  if (isLog ? takesLong(args) && !args.includes('--dry-run') : doesWork(args))
+    sayStarting(`whetstone ${args[0]}: starting`, env)
   return main(args)
 }
 
@@ -45,10 +46,10 @@ export async function main(args: string[]): Promise<number> {
     if (error instanceof UsageError) {
       const [name = ''] = args
       const verb = verbs.some(one => one.name === name) || (await kinNames()).includes(name) ? ` ${name}` : ''
-      console.error(`whetstone: ${error.message}\n\`whetstone${verb} --help\` lists the options.`)
+      sayError(`whetstone: ${error.message}\n\`whetstone${verb} --help\` lists the options.`)
       return 2
     }
-    console.error(`whetstone: ${explain(error)}`)
+    sayError(`whetstone: ${explain(error)}`)
     return 1
   }
 }

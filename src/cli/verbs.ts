@@ -96,11 +96,17 @@ export const verbGroups: readonly VerbGroup[] = [
   },
 ]
 
-/** Whether a command line takes long, from what is known before any code of the verb is loaded. */
-export function takesLong([name, ...rest]: readonly string[]): boolean {
-  if (name === undefined || rest.some(arg => arg === '--help' || arg === '-h')) return false
-  const long = verbs.find(one => one.name === name)?.takesLong ?? (knownKin.has(name) ? 'with options' : undefined)
-  return long === 'always' || (long === 'with options' && rest.length > 0)
+/** Whether a command line names a verb and does not ask for its help, from what is known before any code of the verb is loaded. */
+export function doesWork([name = '', ...rest]: readonly string[]): boolean {
+  if (rest.some(arg => arg === '--help' || arg === '-h')) return false
+  return verbs.some(one => one.name === name) || knownKin.has(name)
+}
+
+/** Whether it may take longer than a second, too. */
+export function takesLong(args: readonly string[]): boolean {
+  const [name = '', ...rest] = args
+  const long = knownKin.has(name) ? 'with options' : verbs.find(one => one.name === name)?.takesLong
+  return doesWork(args) && (long === 'always' || (long === 'with options' && rest.length > 0))
 }
 
 /** Names of verbs that come from the trainings. The first line of a command does not wait for those to be loaded. */

@@ -12,4 +12,4 @@ export {
   terminalReport,
   type Unit,
 } from './report.js'
-export { reportFor, sayStarting } from './report-for.js'
+export { reportFor, sayError, sayStarting } from './report-for.js'

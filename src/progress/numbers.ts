@@ -4,7 +4,7 @@
 const noise = 1e-9
 
 /**
- * A number in a few digits: `0.3512`, `12,346`, `1.2e-7`. Noise near 0 is `0`.
+ * A number in a few digits: `0.3512`, `12,346`, `4.98e-6`. Noise near 0 is `0`.
  *
  * @example
  * numberText(6.939e-18) // 0
@@ -14,6 +14,7 @@ export function numberText(value: number, digits = 4): string {
   const size = Math.abs(value)
   if (size < noise) return '0'
   if (size >= 1e15) return value.toExponential(2).replace('e+', 'e')
+  if (size < 1e-4) return value.toExponential(Math.min(2, digits - 1)).replace(/\.?0+e/, 'e')
   const rounded = size >= 1000 ? Math.round(value) : Number(value.toPrecision(digits))
   return Math.abs(rounded) >= 1000 ? rounded.toLocaleString('en') : String(rounded)
 }

@@ -1,9 +1,10 @@
 /** The report of this process: for its terminal, or for a log. */
 import { openSync, writeSync } from 'node:fs'
-import { inColour, noColour, paintFor } from './colour.js'
+import { paintFor } from './colour.js'
 import { statusLine } from './layout.js'
 import { plainReport, type Report, terminalReport } from './report.js'
 import { Screen, type Terminal } from './screen.js'
+import { wrapText } from './width.js'
 
 const tickMs = 250
 const every = (work: () => void): (() => void) => {
@@ -73,6 +74,8 @@ function keepApart(stream: NodeJS.WriteStream, screen: Screen): void {
   stream.write = replaced as typeof stream.write
 }
 
-/** Paints words of lines on standard error. */
-export const errorPaint = (env: NodeJS.ProcessEnv) =>
-  paintFor({ isTerminal: process.stderr.isTTY === true, env }) === inColour ? inColour : noColour
+/** Prints what went wrong: on a terminal broken between words, elsewhere as it is. */
+export function sayError(text: string): void {
+  const { stderr } = process
+  console.error(stderr.isTTY ? wrapText(text, stderr.columns || 80) : text)
+}

@@ -2,6 +2,7 @@ import { noColour, type Paint } from './colour.js'
 import { type Activity, activityText, type Status, statusLine, transferLine } from './layout.js'
 import { bytesText, durationText, numberText } from './numbers.js'
 import { type Drawn, Screen, type Terminal } from './screen.js'
+import { wrapText } from './width.js'
 
 /** Receives the progress of a command. */
 export interface Report {
@@ -69,8 +70,8 @@ export function terminalReport(options: TerminalReportOptions): Report {
   const screen = options.screen ?? new Screen(options, now)
   const seconds = (since: number): number => (now() - since) / 1000
   return {
-    line: text => screen.line(text),
-    warn: text => screen.line(warning(text, paint)),
+    line: text => screen.line(wrapText(text, options.columns())),
+    warn: text => screen.line(wrapText(warning(text, paint), options.columns())),
     transfer(label, { show } = bytes) {
       const started = now()
       let state: { amount: number; total?: number | undefined; how?: string | undefined } = { amount: 0 }

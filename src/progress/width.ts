@@ -53,6 +53,32 @@ export function cutText(text: string, columns: number): string {
   return cut.trimEnd() + dots
 }
 
+/**
+ * Lines of prose, broken between words where the terminal would break them within one. A command stays whole, to be copied: it begins
+ * with its program, behind some spaces. Lines that go on have the indent of the first.
+ */
+export function wrapText(text: string, columns: number): string {
+  return text
+    .split('\n')
+    .map(line => (textColumns(line) <= columns || program.test(line) ? line : wrapped(line, columns)))
+    .join('\n')
+}
+
+const program = /^ *(?:\$ )?(?:npx |npm |whetstone |curl |ollama |node |hf )/
+
+function wrapped(line: string, columns: number): string {
+  const indent = /^ */.exec(line)![0]
+  const rows: string[] = []
+  let row = indent
+  for (const word of line.slice(indent.length).split(/(?<=\S)(?= )/)) {
+    if (row !== indent && textColumns(row) + textColumns(word) > columns) {
+      rows.push(row)
+      row = indent + word.trimStart()
+    } else row += word
+  }
+  return [...rows, row].join('\n')
+}
+
 /** A text for one line: a name of a file or a metric may have anything in it. */
 export function oneLine(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ')

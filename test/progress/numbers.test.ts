@@ -8,15 +8,16 @@ import {
   secondsText,
   shortText,
 } from '../../src/progress/index.js'
-import { cutText, textColumns } from '../../src/progress/width.js'
+import { cutText, textColumns, wrapText } from '../../src/progress/width.js'
 import { metricText } from '../../src/run/index.js'
 
 test.each([
   [6.939e-18, '0'],
   [-1e-10, '0'],
   [0, '0'],
-  [1e-6, '0.000001'],
-  [1.23456e-7, '1.235e-7'],
+  [0.0001, '0.0001'],
+  [1e-6, '1e-6'],
+  [1.23456e-7, '1.23e-7'],
   [0.123456, '0.1235'],
   [-41.56789, '-41.57'],
   [999.96, '1,000'],
@@ -97,6 +98,15 @@ test('wide characters take two columns, marks and colours none', () => {
   expect(textColumns('🎉')).toBe(2)
   expect(textColumns('👩‍👩‍👧')).toBe(2)
   expect(textColumns('\x1b[31mred\x1b[39m')).toBe(3)
+})
+
+test('prose is broken between words, with its indent; a command stays whole', () => {
+  expect(wrapText('one two three four', 9)).toBe('one two\nthree\nfour')
+  expect(wrapText('  one two three', 9)).toBe('  one two\n  three')
+  expect(wrapText('  whetstone chat --model a/long/path', 12)).toBe('  whetstone chat --model a/long/path')
+  expect(wrapText('\x1b[33mwarning:\x1b[39m look at this', 12)).toBe('\x1b[33mwarning:\x1b[39m\nlook at this')
+  expect(wrapText('a/path/that/is/longer b', 6)).toBe('a/path/that/is/longer\nb')
+  expect(wrapText('fits\nboth', 4)).toBe('fits\nboth')
 })
 
 test('a text is cut before the column it must not pass, never within a character', () => {

@@ -43,6 +43,11 @@ process.on('message', (message: ToChild) => {
 
 // Ignore Ctrl-C: the parent process ends this one.
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+// The parent shows warnings as lines of its own; Node's form would go over a line that the parent redraws.
+process.removeAllListeners('warning')
+process.on('warning', ({ name, message, ...rest }) =>
+  send({ kind: 'warning', name, message, code: (rest as { code?: string }).code }),
+)
 process.on('disconnect', () => process.exit(0))
 process.on('unhandledRejection', error => send({ kind: 'stray', error: sentError(error) }))
 process.on('uncaughtException', error => {

@@ -49,6 +49,8 @@ export type FromChild =
   | { readonly kind: 'alive' }
   /** Something failed outside of any call, such as a promise that is not awaited. */
   | { readonly kind: 'stray'; readonly error: SentError }
+  /** A warning of Node, or of the file. */
+  | { readonly kind: 'warning'; readonly name: string; readonly message: string; readonly code: string | undefined }
   | { readonly kind: 'closed' }
 
 /** An error as it travels: with what a `SourceError` says of itself, and the stack in the file. */

@@ -46,11 +46,20 @@ export class RewardProcess {
   private readonly exited: Promise<void>
 
   private constructor(private readonly options: ProcessOptions) {
-    // It inherits environment and terminal. No shell is used.
+    // It inherits the environment. No shell is used. What it prints to a terminal goes through the streams of this process, which keep
+    // a line that is redrawn apart from it.
+    const { stdout, stderr } = process
     this.child = fork(fileURLToPath(childEntry.url), [], {
       execArgv: [],
       serialization: 'advanced',
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', stdout.isTTY ? 'pipe' : 'inherit', stderr.isTTY ? 'pipe' : 'inherit', 'ipc'],
+    })
+    this.child.stdout?.on('data', (text: Buffer) => stdout.write(text))
+    this.child.stderr?.on('data', (text: Buffer) => stderr.write(text))
+    this.child.on('message', (message: FromChild) => {
+      if (message.kind !== 'warning') return
+      const { name, code, message: text } = message
+      process.emitWarning(text, { type: name, ...(code === undefined ? {} : { code }) })
     })
     this.exited = new Promise(resolve => this.child.once('exit', () => resolve()))
   }
