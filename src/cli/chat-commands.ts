@@ -11,9 +11,9 @@ export type ChatInput =
 
 const commands = [
   { name: '/help', words: 'list the commands' },
-  { name: '/system TEXT', words: 'set the system message and start a new conversation; without TEXT: none' },
+  { name: '/system TEXT', words: 'set the system message (none without TEXT), start anew' },
   { name: '/retry', words: 'answer the last message again' },
-  { name: '/save FILE', words: 'append the conversation to a JSONL file, as a row for `whetstone sft`' },
+  { name: '/save FILE', words: 'append the conversation to a JSONL file, for `whetstone sft`' },
   { name: '/new, /reset', words: 'start a new conversation' },
   { name: '/quit, /exit', words: 'end the chat; Ctrl-D and Ctrl-C do too' },
 ] as const

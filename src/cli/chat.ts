@@ -92,6 +92,7 @@ interface ConverseOptions {
 
 async function converse(opened: OpenedEngine, { sampling, system, report }: ConverseOptions): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
+  const isTerminal = process.stdin.isTTY && process.stdout.isTTY
   const conversation = new Conversation(system)
   let [answering, answers] = [false, 0]
   // A pipe may be closed while its last lines are not yet answered; then do not prompt for more.
@@ -103,6 +104,7 @@ async function converse(opened: OpenedEngine, { sampling, system, report }: Conv
     if (answering) opened.engine.abortAll()
     else terminal.close()
   })
+  let left = false
   const answer = async (): Promise<void> => {
     answering = true
     // Another seed for each answer: a repeated one may differ.
@@ -156,10 +158,13 @@ async function converse(opened: OpenedEngine, { sampling, system, report }: Conv
   terminal.prompt()
   // Lines of a pipe come faster than answers: the iterator buffers them.
   for await (const line of terminal) {
-    if ((await obey(line)) === 'quit') break
+    left = (await obey(line)) === 'quit'
+    if (left) break
     if (open) terminal.prompt()
   }
   terminal.close()
+  // After Ctrl-C and Ctrl-D the prompt of the chat is still there, and that of the shell would stand behind it.
+  if (isTerminal && !left) process.stdout.write('\n')
 }
 
 /** In a script, a conversation that was not saved is a failure; a person gives another name. */
@@ -167,6 +172,9 @@ function savingProblem(error: unknown): string {
   if (!process.stdin.isTTY || !(error instanceof InputError)) throw error
   return error.message
 }
+
+/** A model may say anything; a terminal would obey its escape sequences. */
+const withoutControls = (text: string): string => text.replace(/(?![\n\t])\p{Cc}/gu, '')
 
 /** Prints the answer as it comes. */
 async function reply(
@@ -180,8 +188,9 @@ async function reply(
     promptIds,
     sampling: { ...sampling, text: 'plain' },
   }
+  const { isTTY } = process.stdout
   const { value: outcome } = await engine
-    .generate([request], { onToken: ({ text }) => void process.stdout.write(text) })
+    .generate([request], { onToken: ({ text }) => void process.stdout.write(isTTY ? withoutControls(text) : text) })
     .next()
   process.stdout.write('\n')
   if (outcome?.kind === 'completed') return outcome.text ?? ''

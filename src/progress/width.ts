@@ -71,9 +71,11 @@ function wrapped(line: string, columns: number): string {
   const rows: string[] = []
   let row = indent
   for (const word of line.slice(indent.length).split(/(?<=\S)(?= )/)) {
-    if (row !== indent && textColumns(row) + textColumns(word) > columns) {
+    const next = indent + word.trimStart()
+    // A word that is longer than a row is broken by the terminal anyway.
+    if (row !== indent && textColumns(row + word) > columns && textColumns(next) <= columns) {
       rows.push(row)
-      row = indent + word.trimStart()
+      row = next
     } else row += word
   }
   return [...rows, row].join('\n')

@@ -12,12 +12,12 @@ if (terminalAbsent) console.warn(`No chat is tried on a terminal: ${terminalAbse
 const model = await modelDirectory(5, { context: 8192 })
 
 async function chat(...flags: string[]): Promise<OnTerminal> {
-  const run = onTerminal(['chat', '--model', model, '--device', 'cpu', ...flags], { columns: 80 })
-  await run.waitFor(/^> $/m)
+  const run = onTerminal(['chat', '--model', model, '--device', 'cpu', ...flags], { columns: 200 })
+  await run.waitFor(/^>$/m)
   return run
 }
 
-describe.skipIf(terminalAbsent)('a chat on a terminal', () => {
+describe.skipIf(terminalAbsent)('a chat on a terminal', { timeout: 240_000 }, () => {
   test('commands: help, system, retry, save, quit', async () => {
     const file = fresh('chats.jsonl')
     const run = await chat('--max-new-tokens', '4')
@@ -27,11 +27,11 @@ describe.skipIf(terminalAbsent)('a chat on a terminal', () => {
       await run.waitFor(then)
     }
     await say('/help', /\/retry +answer the last message again/)
-    await say('/retry', /There is no message to answer again\.\n> $/)
-    await say('/system Be brief.', /System message set; this is a new conversation\.\n> $/)
-    await say('Hello', /> Hello\n[\s\S]+\n> $/)
-    await say('/retry', /> \/retry\n[\s\S]+\n> $/)
-    await say(`/save ${file}`, /appended a conversation of 2 messages\.\n> $/)
+    await say('/retry', /There is no message to answer again\.\n>$/)
+    await say('/system Be brief.', /System message set; this is a new conversation\.\n>$/)
+    await say('Hello', /> Hello\n[\s\S]+\n>$/)
+    await say('/retry', /> \/retry\n[\s\S]+\n>$/)
+    await say(`/save ${file}`, /appended a conversation of 2 messages\.\n>$/)
     await say('/hepl', /There is no command \/hepl; did you mean \/help\?/)
     run.type('/quit\r')
     expect(await run.ended).toBe(0)
@@ -48,7 +48,7 @@ describe.skipIf(terminalAbsent)('a chat on a terminal', () => {
     run.type('Tell me everything.\r')
     await run.waitFor(/everything\.\n[\s\S]{40}/)
     run.type('\x03')
-    await run.waitFor(/everything\.\n[\s\S]{40,}\n> $/)
+    await run.waitFor(/everything\.\n[\s\S]{40,}\n>$/)
     run.type(`/save ${file}\r`)
     await run.waitFor(/appended a conversation of 2 messages/)
     run.type('\x03')

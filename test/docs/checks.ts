@@ -113,7 +113,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
         }),
       ],
       ['$ npm run demo', output],
-      ['                         accuracy', output],
+      ['                          accuracy', output],
     ],
   },
   'docs/errors.md': { blocks: [["import { sft } from 'whetstone'", run]] },

@@ -106,6 +106,7 @@ test('prose is broken between words, with its indent; a command stays whole', ()
   expect(wrapText('  whetstone chat --model a/long/path', 12)).toBe('  whetstone chat --model a/long/path')
   expect(wrapText('\x1b[33mwarning:\x1b[39m look at this', 12)).toBe('\x1b[33mwarning:\x1b[39m\nlook at this')
   expect(wrapText('a/path/that/is/longer b', 6)).toBe('a/path/that/is/longer\nb')
+  expect(wrapText('see a/path/that/is/longer', 6)).toBe('see a/path/that/is/longer')
   expect(wrapText('fits\nboth', 4)).toBe('fits\nboth')
 })
 

@@ -12,6 +12,8 @@ export const terminalAbsent: string | undefined = /util-linux/.test(
   ? undefined
   : 'script of util-linux is not installed'
 
+const patienceMs = 50_000
+
 export interface TerminalOptions {
   readonly columns: number
   readonly cwd?: string
@@ -71,11 +73,16 @@ export class OnTerminal {
     return [...this.raw.matchAll(/\x1b\[\?7l(.*?)\x1b\[\?7h/g)].map(([, text]) => text!)
   }
 
-  /** Resolves when the screen shows this, and rejects if the command ends before. */
+  /** Resolves when the screen shows this, and rejects if the command ends before, or if it takes too long. */
   waitFor(pattern: RegExp): Promise<void> {
     return new Promise((resolve, reject) => {
+      const late = setTimeout(
+        () => reject(new Error(`after ${patienceMs / 1000} s there is no ${pattern}:\n${this.shown}`)),
+        patienceMs,
+      )
       const read = (): void => {
         if (!pattern.test(this.shown)) return
+        clearTimeout(late)
         this.#readers.delete(read)
         resolve()
       }

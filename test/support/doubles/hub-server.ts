@@ -227,8 +227,11 @@ export class HubServer {
       if (response.destroyed) return
       if (!response.write(sent))
         await new Promise<void>(resolve => {
-          response.once('drain', resolve)
-          response.once('close', resolve)
+          const done = (): void => {
+            response.off('drain', done).off('close', done)
+            resolve()
+          }
+          response.on('drain', done).on('close', done)
         })
       if (Number.isFinite(this.speed))
         await new Promise(resolve => setTimeout(resolve, (sent.length / this.speed) * 1000))
