@@ -66,7 +66,7 @@ export async function exportModel(
   if (options.to === 'hf') {
     const path = options.out ?? `${name}-hf`
     const sizes = await writeDirectory(parts, { out: path, dtype: options.dtype, ...around })
-    const card = await placeCard(path, cardOf(parts, 'model'))
+    const card = await placeCard(path, { ...cardOf(parts, 'model'), name })
     return { path, source: parts.source, ...sizes, files: [path, ...card], notes: [] }
   }
   const isWhole = parts.adapter === undefined && parts.directory !== undefined
@@ -100,8 +100,9 @@ async function partsOf(model: string, { merge, ...around }: Around & { merge: st
     if (made === undefined) return { source: model, directory: undefined, adapter }
     return partsOfDirectory(made, adapter, around)
   }
-  const { directory } = await locateModel(model, around)
-  return partsOfDirectory(directory, adapter, around)
+  const { directory, origin } = await locateModel(model, around)
+  const parts = await partsOfDirectory(directory, adapter, around)
+  return origin.kind === 'path' ? parts : { ...parts, source: model }
 }
 
 /** A directory with an adapter alone names the model that it belongs to. */
@@ -176,7 +177,7 @@ async function writeFileAndTexts(
   const generation = await readJson(join(directory, 'generation_config.json'))
   const texts = modelfile({ ...made, file: basename(path), generation })
   const placed = await writeOwn(join(folder, 'Modelfile'), texts)
-  const card = await placeCard(folder, cardOf(parts, 'gguf'))
+  const card = await placeCard(folder, { ...cardOf(parts, 'gguf'), name })
   return {
     ...{ path, source: parts.source, ...sizesOf(made) },
     files: [path, ...placed, ...card],

@@ -11,13 +11,16 @@ interface CardOptions {
   readonly adapter?: string | undefined
   readonly form: CardForm
   readonly title?: string | undefined
+  /** In place of a title, for a model that no run made. */
+  readonly name?: string | undefined
 }
 
 /**
  * Writes README.md (and the curves of a run) into a directory, and gives the paths. A card that is there already stays. The card of a model
  * that no run made travels with it.
  */
-export async function placeCard(into: string, { model, adapter, form, title }: CardOptions): Promise<string[]> {
+export async function placeCard(into: string, options: CardOptions): Promise<string[]> {
+  const { model, adapter, form, name } = options
   const card = join(into, 'README.md')
   if (existsSync(card)) return []
   const trained = adapter ?? model
@@ -28,6 +31,7 @@ export async function placeCard(into: string, { model, adapter, form, title }: C
     return [card]
   }
   const base = adapter === undefined ? undefined : model
+  const title = options.title ?? (run === undefined ? name : undefined)
   const names = await writeModelCard(into, trained, { run, form, title, base })
   return names.map(name => join(into, name))
 }

@@ -1,6 +1,7 @@
 /** The tokenizer of a GGUF file as the files of a Hugging Face directory. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { bpeModel } from '../text/index.js'
 import { GgufError } from './errors.js'
 import type { Metadata } from './header.js'
 import { type PreTokenizer, preTokenizerJson, preTokenizerNamed, preTokenizerNames } from './pre-tokenizers.js'
@@ -162,15 +163,8 @@ function byteLevelJson(
     normalizer: split.normalizer === undefined ? null : { type: split.normalizer },
     pre_tokenizer: preTokenizerJson(split),
     decoder: byteLevel,
-    model: {
-      type: 'BPE',
-      dropout: null,
-      unk_token: null,
-      continuing_subword_prefix: null,
-      end_of_word_suffix: null,
-      fuse_unk: false,
-      byte_fallback: false,
-      ignore_merges: split.ignoreMerges,
+    model: bpeModel({
+      ignoreMerges: split.ignoreMerges,
       vocab: Object.fromEntries(tokens.texts.map((token, id) => [token, id])),
       merges: merges.map(merge => {
         const at = merge.indexOf(' ', 1)
@@ -178,7 +172,7 @@ function byteLevelJson(
           ? fail(`the merge ${JSON.stringify(merge)} has no space in it`)
           : [merge.slice(0, at), merge.slice(at + 1)]
       }),
-    },
+    }),
   }
 }
 

@@ -1,24 +1,13 @@
 /** Which files of a repository are fetched. */
+import { tokenizerFiles } from '../files/index.js'
 import { HubError } from './errors.js'
 import { kindOf, pageOf, type Repo, type RepoFile } from './repo.js'
 
 /** What a repository is wanted for. */
 export type Wanted = 'model' | 'tokenizer' | 'data'
 
-const tokenizerNames = [
-  'tokenizer.json',
-  'tokenizer_config.json',
-  'special_tokens_map.json',
-  'added_tokens.json',
-  'chat_template.jinja',
-  'chat_template.json',
-  'vocab.json',
-  'vocab.txt',
-  'merges.txt',
-  'tokenizer.model',
-]
 const modelNames = [
-  ...tokenizerNames,
+  ...tokenizerFiles,
   'config.json',
   'generation_config.json',
   'adapter_config.json',
@@ -28,7 +17,7 @@ const modelNames = [
 ]
 const weights = /^(model(-(r\d+-)?\d{5,}-of-\d{5,})?|adapter_model)\.safetensors(\.index\.json)?$/
 const isTokenizerFile = (path: string): boolean =>
-  tokenizerNames.includes(path) || /^additional_chat_templates\/[^/]+\.jinja$/.test(path)
+  tokenizerFiles.includes(path) || /^additional_chat_templates\/[^/]+\.jinja$/.test(path)
 const dataFile = /\.(parquet|arrow|jsonl|json|csv|tsv)(\.gz|\.zst)?$/i
 
 const picks: Readonly<Record<Wanted, (path: string) => boolean>> = {

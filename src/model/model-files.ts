@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { processorFiles, tokenizerFiles } from './export.js'
+import { tokenizerFiles } from '../files/index.js'
+import { processorFiles } from './export.js'
 
 const described = ['config.json', 'generation_config.json', 'adapter_config.json', ...processorFiles, ...tokenizerFiles]
 const index = 'model.safetensors.index.json'

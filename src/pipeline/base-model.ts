@@ -3,16 +3,8 @@ import { existsSync } from 'node:fs'
 import { link, readdir, readFile, realpath, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { InputError, WhetstoneError } from '../errors/index.js'
-import { writeDirectoryAtomic } from '../files/index.js'
-import {
-  copyTokenizer,
-  initModel,
-  type LocalModel,
-  newConfig,
-  readConfig,
-  sizes,
-  tokenizerFiles,
-} from '../model/index.js'
+import { tokenizerFiles, writeDirectoryAtomic } from '../files/index.js'
+import { copyTokenizer, initModel, type LocalModel, newConfig, readConfig, sizes } from '../model/index.js'
 import { embeddingRows, Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import { checkModel, checkTokenizer, type ExtensionContext, type PipelineExtensions } from './extensions.js'
 import { isFileOrLink } from './fingerprints.js'

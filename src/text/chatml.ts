@@ -1,4 +1,5 @@
 /* What a tokenizer made here looks like on disk, apart from what it learned. */
+import { bpeModel } from './bpe-model.js'
 
 const PAD_TOKEN = '<|endoftext|>'
 const START_TOKEN = '<|im_start|>'
@@ -70,18 +71,11 @@ export function tokenizerJson(tokens: readonly string[], merges: readonly (reado
     },
     post_processor: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false },
     decoder: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false },
-    model: {
-      type: 'BPE',
-      dropout: null,
-      unk_token: null,
-      continuing_subword_prefix: null,
-      end_of_word_suffix: null,
-      fuse_unk: false,
-      byte_fallback: false,
-      ignore_merges: false,
+    model: bpeModel({
       vocab: Object.fromEntries([...CHAT_TOKENS, ...tokens].map((token, id) => [token, id])),
       merges,
-    },
+      ignoreMerges: false,
+    }),
   }
 }
 

@@ -10,6 +10,7 @@
  * ])
  */
 export type { BoundedEncoding } from './bounded-encoding.js'
+export { bpeModel } from './bpe-model.js'
 export type { ChatContentPart, ChatMessage } from './chat-messages.js'
 export { type ChatOptions, ChatTemplate, type TextSpan } from './chat-template.js'
 export { embeddingRows } from './embedding-rows.js'

@@ -1,7 +1,7 @@
 /** `whetstone export --to gguf|hf|--merge` of runs, adapters and models, with the card beside it. */
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { importGguf } from '../../src/gguf/index.js'
 import { rewardModel, sft } from '../../src/index.js'
 import { checksumsOf } from '../support/checksums.js'
@@ -89,6 +89,16 @@ test('an adapter that no run made: the card names the base model', async () => {
   expect(cardIn(dirname(out))).toContain(`- Base model: ${base}\n`)
   const two = await cli(['export', adapter, '--merge', join(adapters, 'best_adapter'), '--out', fresh('two')])
   expect(two.stderr).toMatch(/is a LoRA adapter, and .* is another/)
+})
+
+test('a GGUF file as a directory: messages and the card have its name', async () => {
+  vi.stubEnv('WHETSTONE_CACHE', fresh('cache'))
+  const { out: file } = await exported([source, '--to', 'gguf', '--type', 'f32'])
+  const { out, stdout } = await exported([file, '--to', 'hf'])
+  vi.unstubAllEnvs()
+  expect(await checksumsOf(out)).toEqual(await checksumsOf(source))
+  expect(stdout).toContain(`${out}: ${file}, `)
+  expect(cardIn(out)).toContain('# mine\n')
 })
 
 test('a card that a model has travels with it', async () => {
