@@ -6,12 +6,7 @@ import { dataOptionsSchema, openDataset, type PromptExample } from '../data/inde
 import { type ExperienceBatch, FastExperienceMaker } from '../experience/index.js'
 import { LocalModel, type TokenModel } from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
-import {
-  loadRewardOptions,
-  locateRewardModels,
-  RewardComputationEngine,
-  type RewardEngineOptions,
-} from '../reward/index.js'
+import { locateRewardModels, RewardComputationEngine, type RewardEngineOptions } from '../reward/index.js'
 import { eventLine, type Generator } from '../rollout/index.js'
 import { locateNames } from '../source/index.js'
 import type { Tokenizer } from '../text/index.js'
@@ -27,10 +22,12 @@ import {
   type LiveParts,
   loadDefinitions,
   loadFrozen,
+  loadRunRewards,
   openGenerator,
   type ResolvedConfig,
   requireMachine,
   rewardLoading,
+  rewardNamesOf,
 } from '../train/index.js'
 import {
   type ExperienceFile,
@@ -146,15 +143,16 @@ async function openExperience(
   }
   try {
     const { config } = await locateNames(given, { options: experienceOptions.paths, report, signal })
-    const commits = live.rewards ? {} : await locateRewardModels(config.rewards, { report, signal })
+    const named = rewardNamesOf(config.rewards, live)
+    const commits = named === undefined ? {} : await locateRewardModels(named, { report, signal })
     const plan = planExperience(config)
     const checking = { ...live, commits: { rewards: commits } }
-    const models = await checkModels(live.rewards ? { ...plan, rewards: undefined } : plan, checking)
+    const models = await checkModels({ ...plan, rewards: named }, checking)
     requireMachine(models)
     if (!live.generator) await checkGenerator(config.generator)
     const { tokenizer } = models
     const loading = { tokenizer, device: config.device, ...rewardLoading(config), signal, commits }
-    const { tokenizer: _, ...rewards } = live.rewards ?? (await loadRewardOptions(config.rewards, loading))
+    const { tokenizer: _, ...rewards } = await loadRunRewards(config.rewards, live, loading)
     const engine = new RewardComputationEngine({ ...rewards, tokenizer })
     opened.push(() => engine.close())
     const dataset = await openDataset('prompts', config.data, {

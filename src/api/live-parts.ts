@@ -84,7 +84,8 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
   else if (isDefinition(values.generator)) values.generator = { type: values.generator }
 
   const { model, reference, critic = models['critic.model'] } = models
-  const live = { model, reference, critic, tokenizer, generator, rewards: rewards?.options } as LiveParts
+  const given = { rewards: rewards?.options, rewardNames: rewards?.names }
+  const live = { model, reference, critic, tokenizer, generator, ...given } as LiveParts
   const place = async (how: Placing): Promise<void> => {
     for (const part of parts) await placePart(part, how, directory)
   }

@@ -21,22 +21,31 @@ export interface RewardFunction<Row extends object = object> {
 }
 
 /**
- * What a config names (a file, a rule, the directory of a reward model, or a list of these), a function, a source, several of them, or
- * all options of a reward engine. The rewards of a list are added.
+ * What a config names (a file, a rule, the directory of a reward model), a function, a source, a list of any of these, or all options of
+ * a reward engine. The rewards of a list are added.
  */
 export type Rewards<Row extends object = object> =
   | RewardNames
   | RewardFunction<Row>
   | RewardSource
-  | readonly (RewardFunction<Row> | RewardSource)[]
+  | readonly (string | RewardFunction<Row> | RewardSource)[]
   | RewardEngineOptions
 
+interface RewardParts {
+  readonly options: RewardEngineOptions
+  readonly text: string
+  /** What the list names, beside what is in `options`. */
+  readonly names: readonly string[]
+}
+
 /** Undefined where none are given. */
-export function rewardParts(given: unknown): { options: RewardEngineOptions; text: string } | undefined {
+export function rewardParts(given: unknown): RewardParts | undefined {
   if (given === undefined) return undefined
   if (typeof given === 'function' || Array.isArray(given) || isSource(given)) {
-    const sources = [given].flat().map(sourceOf)
-    return optionsOf({ sources, weights: Object.fromEntries(sources.map(({ name }) => [name, 1])) })
+    const list: unknown[] = [given].flat()
+    const names = list.filter(one => typeof one === 'string')
+    const sources = list.filter(one => typeof one !== 'string').map(sourceOf)
+    return optionsOf({ sources, weights: Object.fromEntries(sources.map(({ name }) => [name, 1])) }, names)
   }
   if (typeof given !== 'object' || given === null)
     throw new InputError(
@@ -45,7 +54,7 @@ export function rewardParts(given: unknown): { options: RewardEngineOptions; tex
   return optionsOf(given)
 }
 
-function optionsOf(options: RewardEngineOptions): { options: RewardEngineOptions; text: string } {
+function optionsOf(options: RewardEngineOptions, names: readonly string[] = []): RewardParts {
   const { sources = [], weights, rewardRecipe, rewardFnLabelMap, remoteRmUrl, customRewardFunc, rewardFn } = options
   const functions = Object.entries({ customRewardFunc, rewardFn }).flatMap(([name, fn]) =>
     fn ? [`// ${name}\n${textOf(fn)}`] : [],
@@ -56,7 +65,8 @@ function optionsOf(options: RewardEngineOptions): { options: RewardEngineOptions
   const kept = sources.map(source => ({ ...source, score: source.score.bind(source), close: async () => {} }))
   return {
     options: { ...options, sources: kept },
-    text: `${[...described, ...functions, `// ${settings}`].join('\n\n')}\n`,
+    text: `${[...described, ...functions, `// ${settings}`, ...names.map(name => `// named ${name}`)].join('\n\n')}\n`,
+    names,
   }
 }
 

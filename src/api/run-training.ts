@@ -11,6 +11,7 @@ import {
   idleOptions,
   type JobOptions,
   type ResolvedTraining,
+  rewardNamesOf,
   type Training,
   type TrainingConfig,
   withOrigin,
@@ -69,11 +70,11 @@ export function runTraining(start: TrainingStart, told: (event: RunEvent) => voi
 
 /** Models and data sets that are named by an id become directories. The config that people see keeps their names. */
 async function locateTraining(
-  { training, config }: Pick<TrainingStart, 'training' | 'config'>,
+  { training, config, live = {} }: Pick<TrainingStart, 'training' | 'config' | 'live'>,
   around: Pick<TrainingStart, 'report' | 'signal' | 'allowChange'> & { readonly recorded: Commits | undefined },
 ): Promise<{ config: TrainingConfig; commits: Commits }> {
   const located = await locateNames(config, { options: training.options.paths ?? [], ...around })
-  const { rewards } = config as { readonly rewards?: RewardNames }
+  const rewards = rewardNamesOf((config as { readonly rewards?: RewardNames }).rewards, live)
   if (rewards === undefined) return located
   const { report, signal, recorded = {}, allowChange } = around
   const commits = allowChange.includes('rewards') ? undefined : recorded.rewards

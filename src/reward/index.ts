@@ -5,7 +5,7 @@
  * import { defineReward, RewardComputationEngine, format } from 'whetstone/reward'
  */
 export * from './library.js'
-export { type LoadRewardsOptions, loadRewardOptions, loadRewards } from './load.js'
+export { type LoadRewardsOptions, loadRewardOptions, loadRewards, loadRewardsBeside } from './load.js'
 export { namedRewards, type RewardNames, rewardForms, ruleNames } from './named-rewards.js'
 export * from './reward-files.js'
 export { rewardModelPlace } from './spec.js'

@@ -2,7 +2,7 @@ import type { DType } from '../tensor/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { RewardComputationEngine } from './engine.js'
 import type { RewardEngineOptions } from './engine-options.js'
-import { type RewardNames, rewardSpec } from './named-rewards.js'
+import { listSpec, namedRewards, type RewardNames, rewardSpec } from './named-rewards.js'
 import { fileOptionsOf, openRewardFile } from './process/reward-file.js'
 import { openSpec } from './spec.js'
 
@@ -47,4 +47,16 @@ export async function loadRewardOptions(
   if (!('module' in spec)) return { ...(await openSpec(spec, options)), ...shared }
   const loaded = await openRewardFile(spec.module, fileOptionsOf(options))
   return { ...shared, ...loaded.options }
+}
+
+/** The same with sources of a program beside the names: the rewards of all are added. */
+export async function loadRewardsBeside(
+  names: readonly string[],
+  given: RewardEngineOptions,
+  options: LoadRewardsOptions = {},
+): Promise<RewardEngineOptions> {
+  if (names.length === 0) return given
+  const loaded = await openSpec(await listSpec(await namedRewards(names)), options)
+  const sources = [...(loaded.sources ?? []), ...(given.sources ?? [])]
+  return { ...given, sources, weights: { ...loaded.weights, ...given.weights } }
 }

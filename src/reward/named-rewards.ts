@@ -16,6 +16,13 @@ export type RewardNames = string | readonly string[]
 /** Names of rules that need no options. In a config they are no paths: `./format` is a file, `format` the rule. */
 export const ruleNames: readonly string[] = Object.keys(plainRules)
 
+/** Words that people know rules by. */
+const otherWords: Readonly<Record<string, string>> = {
+  accuracy: 'exact-match',
+  gsm8k: 'numeric-answer',
+  math: 'numeric-answer',
+}
+
 /** What one name can be; for errors and help. */
 export const rewardForms = `a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (${ruleNames.join(', ')})`
 
@@ -36,10 +43,11 @@ async function namedReward(name: string): Promise<NamedReward> {
   if (isHubName(path)) return { kind: 'model', path }
   const found = await stat(path).catch(() => undefined)
   const typed = basename(name)
-  if (!found)
-    throw new RewardConfigError(
-      `${name}: there is no such file${didYouMean(typed, ruleNames) || `; expected ${rewardForms}`}`,
-    )
+  if (!found) {
+    const word = otherWords[name.toLowerCase()]
+    const meant = word === undefined ? didYouMean(typed, ruleNames) : `; did you mean ${word}?`
+    throw new RewardConfigError(`${name}: there is no such file${meant || `; expected ${rewardForms}`}`)
+  }
   if (found.isDirectory()) return { kind: 'model', path }
   if (/\.(ya?ml|json)$/i.test(typed)) return { kind: 'description', path }
   if (/\.[cm]?[jt]s$/i.test(typed)) return { kind: 'module', path }
@@ -56,7 +64,7 @@ export async function rewardSpec(names: RewardNames): Promise<RewardSpec | { rea
 }
 
 /** The rewards of a list are added: each has the weight 1, and a file that lists sources has its own weights. */
-async function listSpec(named: readonly NamedReward[]): Promise<RewardSpec> {
+export async function listSpec(named: readonly NamedReward[]): Promise<RewardSpec> {
   const sources: Record<string, SourceSpec> = {}
   const weights: Record<string, number> = {}
   const add = (name: string, source: SourceSpec, weight: number): void => {

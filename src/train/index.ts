@@ -29,7 +29,7 @@ export {
   withOrigin,
   withValue,
 } from './config/resolve.js'
-export { rewardLoading, rewardRunShape, rewardsSchema } from './config/rewards.js'
+export { loadRunRewards, rewardLoading, rewardNamesOf, rewardRunShape, rewardsSchema } from './config/rewards.js'
 export type {
   PreferencePlain,
   RewardModelPlain,

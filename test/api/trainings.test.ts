@@ -1,6 +1,6 @@
 /** Trainings from code: live things in place of files, events beside the result, runs that are resumed and replayed as any. */
-import { existsSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { dpo, grpo, LocalModel, ppo, type RunEvent, rewardModel, rl, sft, Tokenizer } from '../../src/index.js'
@@ -312,4 +312,26 @@ test('options are checked against what a live generator can do, and a version of
   await expect(
     Promise.resolve(grpo({ ...run, iterations: 2, resume: true, rewards: reward({ words: ['b'] }) })),
   ).rejects.toThrow('rewards: has changed since the run')
+})
+
+test('a list of rewards may name rules and files beside functions; what they name is an input of the run', async () => {
+  const output = fresh('mixed')
+  const file = written('one.mjs', 'export default () => 1\n')
+  const half = (): number => 0.5
+  const rewards = ['exact-match', file, half]
+  const targets = rows.map(row => ({ ...row, target: row.letter }))
+  const run = { ...rollouts, model, data: targets, output, rewards }
+  await grpo({ ...run, iterations: 1 })
+  const { metrics, config } = await Run.read(output)
+  expect(metrics.get('reward/mean')!.map(({ value }) => value)).toEqual([1.5])
+  expect([...metrics.keys()].filter(name => name.startsWith('reward/component/')).sort()).toEqual(
+    ['exact-match', basename(file, '.mjs'), 'half'].map(name => `reward/component/${name}`).sort(),
+  )
+  expect(Object.keys(config.inputs!.rewards!)).toEqual(expect.arrayContaining(['rewards.txt', basename(file)]))
+  writeFileSync(file, 'export default () => 2\n')
+  await expect(grpo({ ...run, resume: true })).rejects.toThrow(/rewards .*one\.mjs: was "/)
+  const fewer = grpo({ ...run, rewards: ['exact-match', half], resume: true })
+  await expect(fewer).rejects.toThrow('rewards: has changed since the run')
+  const unknown = grpo({ ...run, output: fresh('unknown'), rewards: ['gsm8k', half] })
+  await expect(unknown).rejects.toThrow('rewards: gsm8k: there is no such file; did you mean numeric-answer?')
 })

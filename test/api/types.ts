@@ -20,6 +20,10 @@ export function types(): void {
     yield { prompt: 'a', answer: 1 }
   }
   ppo({ model, data: streamed(), rewards: async ({ row }) => row.answer })
+  // Names, functions and sources in one list.
+  grpo({ model, data: rows, rewards: ['numeric-answer', ({ row }) => row.letter.length] })
+  // @ts-expect-error rows have no such column
+  grpo({ model, data: rows, rewards: ['numeric-answer', ({ row }) => row.letters.length] })
   // @ts-expect-error a reward is a number
   grpo({ model, data: rows, rewards: () => 'good' })
   // @ts-expect-error a preset's name

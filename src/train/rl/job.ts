@@ -4,7 +4,7 @@ import { openDataset, type PromptRow, type SkippedRow } from '../../data/index.j
 import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker, promptLimit, turnsOf } from '../../experience/index.js'
 import { LocalModel, type TokenModel } from '../../model/index.js'
-import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
+import { RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
 import { createLoggers, Run } from '../../run/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../checks/check-plan.js'
@@ -12,7 +12,7 @@ import { countTooLong, type TooLong } from '../checks/count-lengths.js'
 import { requireMachine } from '../checks/machine.js'
 import { harmlessKeys } from '../config/common.js'
 import { checkDefinitions, definitionInputs } from '../config/definitions.js'
-import { rewardLoading } from '../config/rewards.js'
+import { loadRunRewards, rewardLoading, rewardNamesOf } from '../config/rewards.js'
 import { exportModel } from '../run/export-model.js'
 import {
   checkedOnly,
@@ -73,13 +73,14 @@ async function prepareRl({
   if (live.critic) ofRole(live.critic, 'value', 'critic.model')
   const plan = planRl(config)
   // Rewards of a program are loaded already; what the config names is their text.
-  const models = await checkModels(live.rewards ? { ...plan, rewards: undefined } : plan, { ...live, commits })
+  const named = rewardNamesOf(plan.rewards, live)
+  const models = await checkModels({ ...plan, rewards: named }, { ...live, commits })
   requireMachine(models)
   const { tokenizer } = models
   const { context } = models.models[0]!.config.decoder
   checkVocabularies(models)
   const loading = { ...config, ...rewardLoading(config), tokenizer, signal, commits: commits?.rewards }
-  const { tokenizer: _, ...rewards } = live.rewards ?? (await loadRewardOptions(config.rewards, loading))
+  const { tokenizer: _, ...rewards } = await loadRunRewards(config.rewards, live, loading)
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
     for (const one of opened) await one.close()
@@ -171,7 +172,7 @@ async function openRun(
   const texts = live?.rewards ? { rewards: [{ name: 'rewards.txt', path: String(rewards) }] } : {}
   const files = await runInputs({
     models: directories,
-    rewards: live?.rewards ? undefined : rewards,
+    rewards: rewardNamesOf(rewards, live ?? {}),
     rewardCommits: job.commits?.rewards,
     chatTemplate,
     definitions: { ...(await definitionInputs(config)), ...texts },

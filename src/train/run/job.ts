@@ -26,6 +26,8 @@ export interface LiveParts {
   readonly tokenizer?: Tokenizer | undefined
   readonly generator?: Generator | undefined
   readonly rewards?: RewardEngineOptions | undefined
+  /** Names of rewards that stand beside `rewards`: files, rules, reward models. */
+  readonly rewardNames?: readonly string[] | undefined
   /** The loss of pairs of a reward model, in place of the ranking loss. It is called once, with the config. */
   readonly createLoss?: ((config: RewardModelConfig) => PairLoss) | undefined
 }
