@@ -24,3 +24,5 @@ async function ready() {
 process.exitCode = (await ready()) ? await (await import(main.href)).start(args) : 1
 // An interrupted command may have left work behind that never ends.
 if (process.exitCode > 128) process.exit()
+// A logger that does not answer must not keep a process that is done.
+setTimeout(() => process.exit(), 1000).unref()

@@ -1,6 +1,6 @@
 /** The commands in the examples' READMEs, run as they stand, on a smaller model and for fewer steps. */
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, test } from 'vitest'
@@ -108,6 +108,18 @@ test("a logger of one's own, and one for Weights & Biases that loads", async () 
   )
   expect(code).toBe(0)
   expect(stdout).toContain('wandb.ts')
+}, 120_000)
+
+test('a logger that never answers does not keep the command', async () => {
+  const logger = join(folder, 'examples/loggers/never.ts')
+  writeFileSync(logger, 'export default { metrics: () => new Promise(() => setInterval(() => {}, 1000)) }\n')
+  const options = ['--set', 'output=runs/never', '--set', 'loggers=["examples/loggers/never.ts"]']
+  const { code, stderr } = await runWhetstone(['sft', '--config', 'examples/loggers/sft.yaml', ...options], {
+    cwd: folder,
+    timeout: 100_000,
+  })
+  expect(code).toBe(0)
+  expect(stderr).toContain('never')
 }, 120_000)
 
 test("a reward of one's own, in at most 30 lines", async () => {

@@ -1,5 +1,5 @@
 /** The option `loggers` of the trainings and the pipeline; docs/trackers.md has the files. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -8,7 +8,7 @@ import { defineLogger, type RunEvent, sft } from '../../src/index.js'
 import { createRlhfPipeline } from '../../src/pipeline/index.js'
 import { fileLayer, loadDefinitions, replaySupervised, trainings } from '../../src/train/index.js'
 import { blocksOf } from '../docs/blocks.js'
-import { jsonl, temporaryDirectory } from '../support/files.js'
+import { jsonLines, jsonl, temporaryDirectory } from '../support/files.js'
 import { modelDirectory } from '../support/rl.js'
 
 const model = await modelDirectory(1)
@@ -51,6 +51,34 @@ test('a file of a user is loaded, told everything, recorded, and may change in a
     await main(['sft', '--config', file, '--resume', '--set', 'epochs=1', '--set', 'loggers=["tensorboard"]']),
   ).toBe(0)
   expect(readdirSync(join(output, 'logs')).filter(name => name.startsWith('events.out'))).toHaveLength(1)
+})
+
+test('the logger for Weights & Biases gives its SDK the run, every step and the end', async () => {
+  const folder = temporaryDirectory()
+  const calls = join(folder, 'calls.jsonl')
+  cpSync(new URL('../../examples/loggers/wandb.ts', import.meta.url), join(folder, 'wandb.ts'))
+  const sdk = join(folder, 'node_modules/@wandb/sdk')
+  mkdirSync(sdk, { recursive: true })
+  writeFileSync(join(sdk, 'package.json'), JSON.stringify({ name: '@wandb/sdk', type: 'module', main: 'index.js' }))
+  writeFileSync(
+    join(sdk, 'index.js'),
+    `import { appendFileSync } from 'node:fs'
+const called = (...call) => appendFileSync(${JSON.stringify(calls)}, JSON.stringify(call) + '\\n')
+export default {
+  init: async options => (called('init', options), { id: options.id }),
+  log: (data, step) => called('log', data, step),
+  finish: async code => called('finish', code),
+}
+`,
+  )
+  const output = join(folder, 'run')
+  await sft({ ...quick, model, data: rows, output, loggers: [join(folder, 'wandb.ts')] })
+  const [init, ...rest] = jsonLines<[string, ...unknown[]]>(calls)
+  expect(init).toMatchObject(['init', { name: 'run', project: 'whetstone', job_type: 'sft', config: { batchSize: 2 } }])
+  expect(rest.at(-1)).toEqual(['finish', 0])
+  const logged = rest.slice(0, -1)
+  expect(logged.map(([name, , step]) => `${name} ${step}`)).toEqual(['log 1', 'log 2'])
+  expect(logged[0]![1]).toMatchObject({ 'loss/train': expect.any(Number), _step: 1 })
 })
 
 test('objects in code, one that fails too: the run ends well and says so once', async () => {

@@ -242,13 +242,18 @@ export class RewardProcess {
   /** Keeps our process alive: a call is waited for. */
   private hold(): void {
     this.child.ref()
-    this.child.channel?.ref()
+    this.channel?.ref?.()
   }
 
   /** An idle child process does not keep this one alive. */
   private release(): void {
     this.child.unref()
-    this.child.channel?.unref()
+    this.channel?.unref?.()
+  }
+
+  /** That of bun has neither function. */
+  private get channel(): Partial<Pick<NonNullable<ChildProcess['channel']>, 'ref' | 'unref'>> | null | undefined {
+    return this.child.channel
   }
 }
 
