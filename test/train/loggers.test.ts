@@ -72,7 +72,10 @@ export default {
 `,
   )
   const output = join(folder, 'run')
-  await sft({ ...quick, model, data: rows, output, loggers: [join(folder, 'wandb.ts')] })
+  const config = { ...quick, model, data: jsonl(rows), output, loggers: ['./wandb.ts'] }
+  const file = join(folder, 'sft.json')
+  writeFileSync(file, JSON.stringify(config))
+  expect(await main(['sft', '--config', file])).toBe(0)
   const [init, ...rest] = jsonLines<[string, ...unknown[]]>(calls)
   expect(init).toMatchObject(['init', { name: 'run', project: 'whetstone', job_type: 'sft', config: { batchSize: 2 } }])
   expect(rest.at(-1)).toEqual(['finish', 0])
