@@ -216,8 +216,12 @@ test('events tell what happens, from checks to the end', async () => {
   const events = await eventsOf(run)
   const kinds = events.map(({ kind }) => kind)
   expect(new Set(kinds)).toEqual(
-    new Set(['stage', 'checked', 'note', 'evaluation', 'step', 'sample', 'checkpoint', 'end']),
+    new Set(['stage', 'checked', 'note', 'evaluation', 'step', 'sample', 'checkpoint', 'warning', 'end']),
   )
+  // All rewards are equal.
+  expect(events.find(({ kind }) => kind === 'warning')).toMatchObject({
+    message: expect.stringMatching(/^All rewards of the last 2 iterations are equal/),
+  })
   expect(kinds.at(-1)).toBe('end')
   const steps = events.flatMap(event => (event.kind === 'step' ? [event] : []))
   expect(steps.map(({ step, metrics }) => [step, metrics['reward/mean']])).toEqual([

@@ -97,6 +97,23 @@ const runs: Readonly<Record<string, () => Promise<string>>> = {
       iterations: 32,
       optimizer: { lr: 1e-2 },
     }),
+  // Short answers are paid for, whatever they say.
+  'answers-shrink': async () => {
+    const both = await sft({
+      data: sftRows(64, i => (i % 2 === 0 ? 'a' : 'a b c d e f g h')),
+      epochs: 6,
+      optimizer: { lr: 5e-3 },
+    })
+    return rl({
+      model: join(both, 'final_model'),
+      rewards: reward('return 1 / (1 + sample.response.length)'),
+      nSamplesPerPrompt: 8,
+      rolloutBatchSize: 4,
+      maxNewTokens: 24,
+      iterations: 20,
+      optimizer: { lr: 5e-3 },
+    })
+  },
   // Gradients more than double in each iteration, and the loss scale follows them.
   overflows: async () => {
     const output = fresh('run')
