@@ -134,6 +134,11 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
     )
   }
 
+  collectingBadRows<T>(work: () => Promise<T>): Promise<T> {
+    const { store, held } = this
+    return store.collectingBadRows(held ? () => held.collectingBadRows(work) : work)
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.store.close(), this.held?.close()])
   }
@@ -180,7 +185,11 @@ function checkTemplate(tokenizer: Tokenizer, store: RowStore<ExampleKind>, optio
     )
   if (tokenizer.hasChatTemplate) return
   const why =
-    options.systemPrompt !== undefined ? 'systemPrompt is set' : store.hasMessages ? 'the data has messages' : undefined
+    options.systemPrompt !== undefined
+      ? 'systemPrompt is set'
+      : store.hasMessages
+        ? 'the data has messages or system messages'
+        : undefined
   if (why !== undefined)
     throw new DataError(
       `${tokenizer.dir}: no chat template, and ${why}; set one (chatTemplate: chatml, or a Jinja file), or give the data as text`,

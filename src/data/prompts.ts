@@ -5,7 +5,7 @@ import type { ChatMessage } from '../text/index.js'
 import { checkColumns, RowFields, RowProblem } from './formats/fields.js'
 import { directoryOf, holdsMedia, mediaColumns } from './formats/media.js'
 import { readMessages } from './formats/messages.js'
-import { type PromptOptions, type Prompt as TextPrompt, withAbout } from './formats/prompt.js'
+import { dressPrompt, type PromptOptions, type Prompt as TextPrompt, withAbout } from './formats/prompt.js'
 import { BadRows, type DataRow, type LocatedRow, type ReadOptions, readRows } from './read-rows.js'
 import { type Column, ColumnInference, checkRow, type RowSchema, toZod } from './row-schema.js'
 
@@ -117,8 +117,10 @@ export function toPrompt<Row>(
 ): FilePrompt<Row> | string {
   const checked = schema ? checkRow(schema, row) : { row: row as Row }
   if ('message' in checked) return checked.message
-  const prompt = promptFrom(new RowFields(row, { columns: definedOf(columns), values }), where, {})
-  return typeof prompt === 'string' ? prompt : { ...prompt, row: checked.row }
+  const fields = new RowFields(row, { columns: definedOf(columns), values })
+  const prompt = promptFrom(fields, where, {})
+  if (typeof prompt === 'string') return prompt
+  return { ...prompt, prompt: dressPrompt(prompt.prompt, fields, {}), row: checked.row }
 }
 
 /** The fields of a row as a prompt, or what is wrong with them. */

@@ -57,6 +57,7 @@ export class RowStore<K extends ExampleKind> {
   /** A bit for each row that no example could be made of, once there is one. */
   #dropped: Uint8Array | undefined
   #rows = 0
+  #isCollecting = false
 
   private constructor(
     readonly kind: K,
@@ -127,7 +128,18 @@ export class RowStore<K extends ExampleKind> {
     if ((this.#dropped[number >> 3]! & bit) !== 0) return
     this.#dropped[number >> 3]! |= bit
     this.#skip(row)
-    this.#stopIfTooMany()
+    if (!this.#isCollecting) this.#stopIfTooMany()
+  }
+
+  /** Bad rows that are found meanwhile are an error at the end, which takes the place of another one. */
+  async collectingBadRows<T>(work: () => Promise<T>): Promise<T> {
+    this.#isCollecting = true
+    try {
+      return await work()
+    } finally {
+      this.#isCollecting = false
+      this.#stopIfTooMany()
+    }
   }
 
   async close(): Promise<void> {

@@ -125,6 +125,8 @@ export interface Dataset<K extends ExampleKind> {
   train(tokenizer: Tokenizer): ExampleStream<Examples[K]>
   /** Undefined where nothing is held out. */
   validation(tokenizer: Tokenizer): ExampleSet<Examples[K]> | undefined
+  /** Does something with many rows. Bad rows that only a tokenizer finds end it at its end, all of them together. */
+  collectingBadRows<T>(work: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { dataOptionsSchema, inspectData } from '../../src/data/index.js'
 import { dataFolder } from '../support/data.js'
 import { decode, exampleReader } from '../support/examples.js'
 
@@ -7,6 +8,117 @@ const examplesOf = exampleReader(files)
 
 const promptText = async (row: object, options = {}): Promise<unknown> =>
   (await examplesOf('prompts', [row], { chatTemplate: 'none', ...options }))[0]!.prompt
+
+const system = '<|im_start|>system\nBe brief.<|im_end|>\n'
+const asked = '<|im_start|>user\nHi<|im_end|>\n'
+const answered = '<|im_start|>assistant\nYo<|im_end|>'
+const turns = [
+  { from: 'human', value: 'Hi' },
+  { from: 'gpt', value: 'Yo' },
+]
+
+describe('common names', () => {
+  it.each<[object, Record<string, string>]>([
+    [
+      { prompt: 'Hi', completion: 'Yo' },
+      { prompt: 'prompt', completion: 'completion' },
+    ],
+    [
+      { question: 'Hi', answer: 'Yo' },
+      { question: 'prompt', answer: 'completion' },
+    ],
+    [
+      { query: 'Hi', response: 'Yo' },
+      { query: 'prompt', response: 'completion' },
+    ],
+    [
+      { problem: 'Hi', solution: 'Yo' },
+      { problem: 'prompt', solution: 'completion' },
+    ],
+    [
+      { instruction: 'Hi', output: 'Yo' },
+      { instruction: 'prompt', output: 'completion' },
+    ],
+    [
+      { instruction: 'Hi', input: '', output: 'Yo' },
+      { instruction: 'prompt', output: 'completion' },
+    ],
+    [
+      { input: 'Hi', output: 'Yo' },
+      { input: 'prompt', output: 'completion' },
+    ],
+    [
+      { input: 'Hi', target: 'Yo' },
+      { input: 'prompt', target: 'completion' },
+    ],
+    [
+      { inputs: 'Hi', targets: 'Yo' },
+      { inputs: 'prompt', targets: 'completion' },
+    ],
+    [
+      { prompt: 'Hi', response: 'Yo' },
+      { prompt: 'prompt', response: 'completion' },
+    ],
+    [{ conversations: turns }, { conversations: 'messages' }],
+    [{ conversation: turns }, { conversation: 'messages' }],
+    [{ messages: turns.map(({ from, value }) => ({ role: from, content: value })) }, { messages: 'messages' }],
+  ])('%j is a conversation, and data inspect says what is what', async (row, roles) => {
+    for (const [given, before] of [
+      [row, ''],
+      [{ ...row, system: 'Be brief.' }, system],
+      [{ ...row, system_prompt: 'Be brief.' }, system],
+      [{ ...row, system: null, system_prompt: '' }, ''],
+    ] as const) {
+      const [example] = await examplesOf('conversations', [given])
+      expect((await decode(example!.sequence)).trimEnd()).toBe(before + asked + answered)
+      const name = before === '' ? {} : { ['system' in given ? 'system' : 'system_prompt']: 'system' }
+      expect(await rolesOf(given)).toEqual({ ...roles, ...name })
+    }
+  })
+})
+
+/** What `data inspect` says that columns are used as. */
+async function rolesOf(row: object): Promise<Record<string, string | undefined>> {
+  const options = { ...dataOptionsSchema.parse({}), baseDirectory: files.folder, rendered: 0 }
+  const { columns } = await inspectData(files.jsonl('roles.jsonl', [row]), options)
+  return Object.fromEntries(columns.filter(({ role }) => role !== undefined).map(({ name, role }) => [name, role]))
+}
+
+describe('a column with a system message', () => {
+  const row = { prompt: 'Hi', system: 'Be brief.' }
+  const messages = [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'Hi' },
+  ]
+
+  it('is the first turn of prompts, pairs and labelled answers', async () => {
+    expect(await promptText(row)).toEqual(messages)
+    const [pair] = await examplesOf('preferences', [{ ...row, chosen: 'Yo', rejected: 'No' }])
+    expect(await decode(pair!.chosen)).toBe(system + asked + answered)
+    const [labelled] = await examplesOf('labelled', [{ ...row, completion: 'Yo', label: true }])
+    expect(await decode(labelled!.sequence)).toBe(system + asked + answered)
+  })
+
+  it('wins over the config, gives way to a system turn, and goes where a template wants it', async () => {
+    expect(await promptText(row, { systemPrompt: 'Talk.' })).toEqual(messages)
+    expect(await promptText({ ...row, system: '' }, { systemPrompt: 'Talk.', chatTemplate: 'auto' })).toEqual([
+      { role: 'system', content: 'Talk.' },
+      messages[1],
+    ])
+    expect(await promptText({ prompt: messages, system: 'Talk.' })).toEqual(messages)
+    expect(await promptText(row, { promptTemplate: '{system} {prompt}' })).toBe('Be brief. Hi')
+    expect(await promptText({ ...row, system: 'x', rules: 'Be brief.' }, { columns: { system: 'rules' } })).toEqual(
+      messages,
+    )
+  })
+
+  it('that is no text is only a column, unless the config names it', async () => {
+    expect(await promptText({ prompt: 'Hi', system: 3 })).toBe('Hi')
+    await expect(promptText({ prompt: 'Hi', system: 3 }, { columns: { system: 'system' } })).rejects.toThrow(
+      'system: expected a text, got the number 3',
+    )
+  })
+})
 
 describe('columns that several names fit', () => {
   it.each([

@@ -175,7 +175,7 @@ describe('conversations', () => {
     const path = jsonl('messages.jsonl', [{ messages }])
     const dataset = await open('conversations', path)
     expect(() => dataset.train(plainTokenizer)).toThrow(
-      /no chat template, and the data has messages; set one \(chatTemplate: chatml/,
+      /no chat template, and the data has messages or system messages; set one \(chatTemplate: chatml/,
     )
     const texts = await open('conversations', jsonl('texts.jsonl', [{ prompt: 'ab', completion: 'ba' }]))
     const [example] = await texts.train(plainTokenizer).take(1)

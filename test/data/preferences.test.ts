@@ -85,6 +85,22 @@ describe('preferences', () => {
     expect(await decode(example!.chosen)).toMatch(/word <\|im_end\|>\n<\|im_start\|>assistant\nYo/)
   })
 
+  it.each([
+    ['What is 2 + 2? four', 'What is 2 + 2? five', 'What is 2 + 2?', ' four', ' five'],
+    ['Add: 2 2\nfour', 'Add: 2 2\nfive', 'Add: 2 2\n', 'four', 'five'],
+    ['Say it twice', 'Say it twice twice', 'Say it', ' twice', ' twice twice'],
+  ])('without a prompt (%j and %j) have the words that both begin with', async (chosen, rejected, ...parts) => {
+    const row = { chosen, rejected, score_chosen: 8, source: 'web' }
+    const [example] = await examplesOf('preferences', [row], { chatTemplate: 'none' })
+    const pair = [example!.chosen, example!.rejected]
+    const prompt = await tokenizer.decode(promptOf(pair[0]!))
+    const answers = (await Promise.all(pair.map(answerOf))).map(text => text.replace('<|im_end|>', ''))
+    expect([prompt, ...answers]).toEqual(parts)
+    const named = { request: 'A text beside it', ...row }
+    const columns = { chosen: 'chosen', rejected: 'rejected' }
+    expect(await examplesOf('preferences', [named], { chatTemplate: 'none', columns })).toHaveLength(1)
+  })
+
   it('with two answers that are the same are left out, and are no mistake', async () => {
     const path = jsonl('same.jsonl', [
       { prompt: 'Hi', chosen: 'Yo', rejected: 'Yo' },
@@ -95,7 +111,16 @@ describe('preferences', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['no prompt', { chosen: 'a', rejected: 'b' }, 'prompt: missing, and chosen is not a transcript'],
+    [
+      'no prompt',
+      { chosen: 'a', rejected: 'b' },
+      'prompt: missing, and chosen and rejected do not begin with the same words; set columns to name it',
+    ],
+    [
+      'another text that may be the prompt',
+      { request: 'What is two and two?', chosen: 'It is four.', rejected: 'It is five.' },
+      'prompt: missing, and request may be it; set columns to name it, such as columns: {prompt: question}',
+    ],
     [
       'a text and a list',
       { prompt: 'p', chosen: 'a', rejected: [says('b')] },

@@ -26,6 +26,7 @@ export const fieldColumns = {
   messages: { own: ['messages', 'conversations', 'conversation'] },
   prompt: { own: ['prompt'], common: ['instruction', 'question', 'query', 'problem', 'input', 'inputs'] },
   completion: { own: ['completion'], common: ['response', 'output', 'answer', 'solution', 'targets'] },
+  system: { own: ['system', 'system_prompt'] },
   text: { own: ['text'] },
   chosen: { own: ['chosen'] },
   rejected: { own: ['rejected'] },

@@ -40,15 +40,15 @@ function readPair(fields: RowFields, options: PromptOptions): PreferenceRow & { 
   if (typeof chosen !== typeof rejected)
     throw new RowProblem('chosen and rejected: expected two texts, or two lists of messages')
   if (typeof chosen === 'string' && typeof rejected === 'string' && !fields.has('prompt') && !fields.has('messages')) {
-    if (!isTranscript(chosen) || !isTranscript(rejected))
-      throw new RowProblem(
-        'prompt: missing, and chosen is not a transcript that contains it ("\\n\\nHuman: ... \\n\\nAssistant: ...")',
-      )
+    if (!isTranscript(chosen) || !isTranscript(rejected)) return commonStart(chosen, rejected, fields, options)
     return { format: 'transcripts', ...splitPair(readTranscript(chosen), readTranscript(rejected), fields, options) }
   }
   // Lists that begin with what the user says are whole conversations, whatever the prompt's column repeats of them.
   if (typeof chosen !== 'string' && typeof rejected !== 'string' && !isAssistant(chosen[0]!))
-    return { format: 'chosen, rejected', ...splitPair(chosen, rejected, fields, options) }
+    return {
+      format: 'chosen, rejected (their common start is the prompt)',
+      ...splitPair(chosen, rejected, fields, options),
+    }
   if (fields.has('messages') && !fields.has('prompt')) {
     const { column, value } = fields.list('messages')
     const prompt = dressPrompt(readMessages(column, value), fields, options)
@@ -57,6 +57,40 @@ function readPair(fields: RowFields, options: PromptOptions): PreferenceRow & { 
   const prompt = readPrompt(fields, options)
   return { format: `${fields.find('prompt').column}, chosen, rejected`, prompt, chosen, rejected }
 }
+
+/** Texts that begin alike and have no prompt beside them, as TRL takes them: the words that both begin with are the prompt. */
+function commonStart(
+  chosen: string,
+  rejected: string,
+  fields: RowFields,
+  options: PromptOptions,
+): PreferenceRow & { format: string } {
+  const missing = (why: string): RowProblem =>
+    new RowProblem(`prompt: missing, and ${why}; set columns to name it, such as columns: {prompt: question}`)
+  const isNamed = fields.options.columns.chosen !== undefined
+  const texts = Object.keys(fields.row).filter(
+    name => !['chosen', 'rejected'].includes(name) && isProse(fields.row[name]),
+  )
+  if (texts.length > 0 && !isNamed) throw missing(`${texts.join(', ')} may be it`)
+  if (chosen === rejected) return { format: 'chosen, rejected', prompt: '', chosen, rejected }
+  // Both answers keep a character at least.
+  const most = Math.min(chosen.trimEnd().length, rejected.trimEnd().length) - 1
+  let end = 0
+  while (end < most && chosen[end] === rejected[end]) end++
+  while (end > 0 && !/\s/.test(chosen[end - 1]!)) end--
+  // The space in front of a word is part of it, as in the vocabulary of most tokenizers.
+  if (chosen[end - 1] === ' ') end--
+  const prompt = chosen.slice(0, end)
+  if (prompt.trim() === '') throw missing('chosen and rejected do not begin with the same words')
+  return {
+    format: 'chosen, rejected (their common start is the prompt)',
+    prompt: dressPrompt(prompt, fields, options),
+    chosen: chosen.slice(end),
+    rejected: rejected.slice(end),
+  }
+}
+
+const isProse = (value: unknown): boolean => typeof value === 'string' && /\S\s+\S/.test(value)
 
 /** What both conversations begin with is the prompt. */
 function splitPair(

@@ -1,6 +1,6 @@
 /** What comes before an answer, and the answer: a text each, or messages. */
 import type { ChatMessage } from '../../text/index.js'
-import { lookUp, type RowFields, RowProblem } from './fields.js'
+import { expected, lookUp, type RowFields, RowProblem } from './fields.js'
 import { isAssistant, messageText, readMessages } from './messages.js'
 
 export type Prompt = string | readonly ChatMessage[]
@@ -45,16 +45,37 @@ export function withAbout(
   return [prompt, ...parts].join('\n\n')
 }
 
-/** The prompt in the config's template. The system prompt of a text is the encoder's affair: a text has no messages yet. */
+/**
+ * The prompt in the config's template, behind the system message of its row. A text with such a message becomes a conversation. The
+ * system prompt that the config gives a text is the encoder's affair: the text has no messages yet.
+ */
 export function dressPrompt(prompt: Prompt, fields: RowFields, options: PromptOptions): Prompt {
   const { promptTemplate } = options
-  if (typeof prompt === 'string') return promptTemplate ? fill(promptTemplate, prompt, fields) : prompt
-  const messages = withSystem(prompt, options)
+  const system = systemOf(fields, options)
+  if (typeof prompt === 'string') {
+    const text = promptTemplate ? fill(promptTemplate, prompt, fields) : prompt
+    return system === undefined ? text : withSystem([{ role: 'user', content: text }], { systemPrompt: system })
+  }
+  const messages = withSystem(prompt, { systemPrompt: system ?? options.systemPrompt })
   if (!promptTemplate) return messages
   const last = messages.findLastIndex(({ role }) => role === 'user')
   return messages.map((message, i) =>
     i === last ? { ...message, content: fill(promptTemplate, messageText(message), fields) } : message,
   )
+}
+
+/** The system message in a column of the row. A template that names the column puts it where it wants. */
+function systemOf(fields: RowFields, { promptTemplate = '' }: PromptOptions): string | undefined {
+  const { column, value } = fields.find('system')
+  const isNamed = fields.options.columns.system !== undefined
+  if (value === undefined || promptTemplate.includes(`{${column}}`)) return undefined
+  if (typeof value !== 'string') {
+    if (isNamed) throw expected(column, 'a text', value)
+    return undefined
+  }
+  if (value.trim() === '') return undefined
+  fields.roles.set(column, 'system')
+  return value
 }
 
 export function withSystem(messages: readonly ChatMessage[], { systemPrompt }: PromptOptions): readonly ChatMessage[] {
