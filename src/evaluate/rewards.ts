@@ -1,6 +1,6 @@
 /** Rewards of an evaluation: a reward file, or a reward model, which is loaded after the answering models are disposed. */
-import { InputError, refuse } from '../errors/index.js'
-import { inspectModel, readConfig } from '../model/index.js'
+import { refuse } from '../errors/index.js'
+import { inspectModel } from '../model/index.js'
 import {
   loadRewardOptions,
   locateRewardModels,
@@ -11,6 +11,7 @@ import {
   type RewardInput,
   type RewardNames,
   type RewardOutcome,
+  rewardDirectory,
 } from '../reward/index.js'
 import { Tokenizer } from '../text/index.js'
 import { loadFrozen, type Report } from '../train/index.js'
@@ -44,9 +45,8 @@ export async function prepareRewards(
     const commits = await locateRewardModels(reward, { report, signal })
     return loadedRewards(await loadRewardOptions(reward, { ...shared, device, commits }))
   }
-  const { path: directory } = named[0]!
-  if ((await readConfig(directory)).head !== 'score')
-    throw new InputError(`reward: ${directory} is a language model; expected a reward model (with a score head)`)
+  const located = rewardDirectory(named[0]!.path, { report, signal })
+  const { directory, adapter } = await located.catch(error => refuse('reward', error))
   await inspectModel(directory, { role: 'reward' })
   const own = await Tokenizer.load(directory)
   let opened: RewardComputationEngine | undefined
@@ -60,6 +60,7 @@ export async function prepareRewards(
         seed: 0,
         role: 'reward',
         what: 'the reward model',
+        adapter,
       } as const
       const model = await loadFrozen(directory, settings, context)
       const policy = tokenizer ? { policyTokenizer: tokenizer } : {}

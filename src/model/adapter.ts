@@ -219,12 +219,14 @@ export class Adapter {
   }
 }
 
-/** The shape of the adapter in a directory, as its config has it. */
-export async function inspectAdapter(directory: string): Promise<AdapterOptions> {
+/** The shape of the adapter in a directory, and whether it has the head of a reward model, as its config has it. */
+export async function inspectAdapter(directory: string): Promise<AdapterOptions & { head: 'score' | 'none' }> {
   await recoverDirectory(directory)
   const path = join(directory, configFile)
   if (!existsSync(path)) throw new ModelError(`${directory} has no ${configFile}; expected an adapter in PEFT format`)
-  return parseAdapterConfig(await readJson(path), path).options
+  const { options, raw } = parseAdapterConfig(await readJson(path), path)
+  const saved = Array.isArray(raw.modules_to_save) ? raw.modules_to_save : []
+  return { ...options, head: saved.includes('score') ? 'score' : 'none' }
 }
 
 async function readJson(path: string): Promise<unknown> {

@@ -228,9 +228,11 @@ export const pipelineReading: ResolveOptions = {
 
 function pipelineProblems({ baseModel, tokenizerPath, ...config }: PipelineConfig): string[] {
   const problems: string[] = []
-  for (const section of ['sft', 'reward', 'ppo'] as const)
+  for (const section of ['sft', 'reward'] as const)
     if (config[section].keep === 'adapters')
-      problems.push(`${section}.keep: adapters is not possible in a pipeline: stages start from whole models`)
+      problems.push(
+        `${section}.keep: adapters: later stages read the whole weights of ${section === 'sft' ? 'sft/best_model' : 'reward_model/best_model'}; only the last stage may keep adapters alone (ppo: { keep: adapters })`,
+      )
   if (typeof baseModel === 'object' && tokenizerPath === undefined)
     problems.push('tokenizerPath: missing; a model of random weights needs a tokenizer: `whetstone tokenizer train`')
   if (tokenizerPath !== undefined && /\.(pkl|pickle|pt|bin)$/i.test(tokenizerPath))

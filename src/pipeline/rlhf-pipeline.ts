@@ -330,7 +330,9 @@ export class RlhfPipeline {
   #latestModel(): string {
     const { config } = this
     const models = [stageModel(config, 'ppo'), givenOrMade(config, 'sft')]
-    const found = models.find(model => existsSync(join(model, 'config.json')))
+    const found = models.find(model =>
+      ['config.json', 'adapter_config.json'].some(name => existsSync(join(model, name))),
+    )
     if (found === undefined)
       throw new InputError(
         `there is no model in ${config.saveDir} yet; run a stage first, or give a model: {model: DIR}`,

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectory, writeFileAtomic } from '../files/index.js'
 import { readConfig } from '../model/index.js'
+import { withBase } from '../source/index.js'
 import { promptTurns, type TextPrompt, type Tokenizer } from '../text/index.js'
 import type { CheckedStage } from './check-stages.js'
 import type { PipelineConfig } from './config.js'
@@ -68,7 +69,8 @@ export function templateOf({ ppo, chatTemplate }: PipelineConfig): string {
 /** Tokens of an answer: as in the last stage, within what the model takes. */
 export async function answerLength({ ppo }: PipelineConfig, model: string): Promise<number> {
   const { maxNewTokens = stageDefaults.rl.maxNewTokens } = ppo as { maxNewTokens?: number }
-  const { context } = (await readConfig(model)).decoder
+  const { model: base } = await withBase({ model })
+  const { context } = (await readConfig(base)).decoder
   return Math.min(Number(maxNewTokens), Math.floor(context / 2))
 }
 

@@ -7,6 +7,7 @@ import { makeDirectory, writeFileAtomic } from '../files/index.js'
 import { LocalModel } from '../model/index.js'
 import { openEngine } from '../rollout/index.js'
 import { firstTrained, promptSequence, type Sequence, withSampled } from '../sequence/index.js'
+import { withBase } from '../source/index.js'
 import { resolveDevice } from '../tensor/index.js'
 import { fitPrompt, type TextPrompt, type Tokenizer } from '../text/index.js'
 import type { TrainingPlan } from '../train/index.js'
@@ -31,14 +32,18 @@ interface GenerateOptions {
   readonly signal: AbortSignal
 }
 
-/** The answers of a model in a directory. */
+/** The answers of a model in a directory, or of an adapter. */
 export async function generateSamples(
   directory: string,
   prompts: readonly TextPrompt[],
   options: GenerateOptions,
 ): Promise<{ sample: GeneratedSample; sequence: Sequence }[]> {
   const { device, chatTemplate, maxNewTokens, temperature, seed, signal } = options
-  const opened = await openEngine(directory, { device: resolveDevice(device), chatTemplate, signal })
+  const { model, adapter } = await withBase({ model: directory })
+  const opened = await openEngine(model, {
+    ...{ device: resolveDevice(device), chatTemplate, signal },
+    ...(adapter === undefined ? {} : { adapter }),
+  })
   const { engine, tokenizer } = opened
   try {
     if (!tokenizer) throw new InputError(`${directory}: no tokenizer.json, and generating text needs one`)

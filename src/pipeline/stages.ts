@@ -11,9 +11,10 @@ export function stageDirectory({ saveDir, algorithm }: PipelineConfig, stage: St
   return join(saveDir, { sft: 'sft', reward: 'reward_model', ppo: algorithm }[stage])
 }
 
-/** The model that a stage is there for. */
+/** The model that a stage is there for. Of a last stage that keeps adapters alone, its adapter. */
 export function stageModel(config: PipelineConfig, stage: StageName): string {
-  return join(stageDirectory(config, stage), stage === 'ppo' ? 'final_model' : 'best_model')
+  const last = config.ppo.keep === 'adapters' ? 'final_adapter' : 'final_model'
+  return join(stageDirectory(config, stage), stage === 'ppo' ? last : 'best_model')
 }
 
 /** The model that later stages read: a given one, or the result of the stage. */

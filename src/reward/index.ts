@@ -7,5 +7,6 @@
 export * from './library.js'
 export { type LoadRewardsOptions, loadRewardOptions, loadRewards, loadRewardsBeside } from './load.js'
 export { namedRewards, type RewardNames, rewardForms, ruleNames } from './named-rewards.js'
+export * from './reward-directory.js'
 export * from './reward-files.js'
 export { rewardModelPlace } from './spec.js'

@@ -97,5 +97,5 @@ export async function listSpec(named: readonly NamedReward[]): Promise<RewardSpe
 /** `best_model` of `runs/reward` is called `reward`. */
 function modelName(path: string): string {
   const own = basename(path)
-  return /^(best|final)_model$/.test(own) ? basename(dirname(path)) || own : own
+  return /^(best|final)_(model|adapter)$/.test(own) ? basename(dirname(path)) || own : own
 }

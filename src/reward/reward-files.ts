@@ -1,12 +1,12 @@
 /** Files and models of rewards: a change of one of them is another reward. */
 import { moduleFiles } from '../files/index.js'
-import { isHubName, type LocateOptions, locateModel } from '../source/index.js'
+import { isHubName, type LocateOptions, locateModel, withBase } from '../source/index.js'
 import { namedRewards, type RewardNames, rewardSpec } from './named-rewards.js'
 
 interface RewardFiles {
   /** The files themselves, the modules they name, and everything that they import by a path; absolute, in order. */
   readonly files: readonly string[]
-  /** Directories of reward models. */
+  /** Directories of reward models: of an adapter, and of its base. */
   readonly models: readonly string[]
 }
 
@@ -25,7 +25,11 @@ export async function rewardFiles(
   )
   const models: string[] = []
   for (const source of sources)
-    if (source.type === 'model') models.push((await locateModel(source.path, options)).directory)
+    if (source.type === 'model') {
+      const { directory } = await locateModel(source.path, options)
+      const { model, adapter } = await withBase({ model: directory }, options)
+      models.push(...(adapter === undefined ? [model] : [adapter, model]))
+    }
   return { files: [...new Set([...descriptions, ...modules, ...certificates])], models: [...new Set(models)] }
 }
 

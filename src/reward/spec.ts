@@ -1,6 +1,5 @@
 /** Sources from a description, and how they become one. */
 import { readFile } from 'node:fs/promises'
-import { locateModel } from '../source/index.js'
 import type { Device, DType } from '../tensor/index.js'
 import { type RewardEngineOptions, resolveRewards } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
@@ -8,6 +7,7 @@ import type { LoadRewardsOptions } from './load.js'
 import { modelReward } from './model-source.js'
 import { fileOptionsOf, openRewardFile } from './process/reward-file.js'
 import { remoteReward } from './remote/remote-source.js'
+import { rewardDirectory } from './reward-directory.js'
 import { exactMatch, format, jsonSchema, length, numericAnswer, pattern, wordList } from './rules/index.js'
 import type { RewardSource } from './source.js'
 import type { RewardSpec, SourceSpec } from './spec-schema.js'
@@ -68,26 +68,23 @@ async function makeModel(
   run: LoadRewardsOptions,
 ): Promise<RewardSource> {
   // Loaded here alone: rewards without a model need no libtorch.
-  const [{ LocalModel, readConfig }, { cudaDevice }, { Tokenizer }] = await Promise.all([
+  const [{ LocalModel }, { cudaDevice }, { Tokenizer }] = await Promise.all([
     import('../model/index.js'),
     import('../tensor/index.js'),
     import('../text/index.js'),
   ])
   const { commits, signal } = run
-  const { directory } = await locateModel(spec.path, { commits, signal })
-  const { head } = await readConfig(directory)
-  // Loaded as a reward model it would get a random head, and its scores would mean nothing.
-  if (head !== 'score')
-    throw new RewardConfigError(
-      `reward "${name}": ${directory} is a language model; expected a reward model (with a score head)`,
-    )
+  const { directory, adapter } = await rewardDirectory(spec.path, { commits, signal }).catch(error => {
+    if (error instanceof RewardConfigError) throw new RewardConfigError(`reward "${name}": ${error.message}`)
+    throw error
+  })
   const tokenizer = await Tokenizer.load(directory)
   const place = await rewardModelPlace(spec, run)
   if (place.device !== 'cpu' && !cudaDevice(place.device))
     throw new RewardConfigError(
       `reward "${name}": device: there is no ${place.device}; \`whetstone doctor\` lists the devices`,
     )
-  const model = await LocalModel.load(directory, { role: 'reward', ...place })
+  const model = await LocalModel.load(directory, { role: 'reward', ...place, ...defined({ adapter }) })
   const source = modelReward({
     name,
     model,

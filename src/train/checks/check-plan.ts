@@ -15,17 +15,17 @@ import {
 } from '../../data/index.js'
 import { InputError, refuse } from '../../errors/index.js'
 import { promptLimit } from '../../experience/index.js'
-import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../../model/index.js'
-import { loadRewards, namedRewardModels, namedRewards, rewardModelPlace } from '../../reward/index.js'
+import { inspectAdapter, inspectModel, type ModelConfig, type Projection, type Role } from '../../model/index.js'
+import { loadRewards, namedRewardModels, namedRewards, rewardDirectory, rewardModelPlace } from '../../reward/index.js'
 import { deviceSequences, engineDtypeProblem } from '../../rollout/index.js'
-import { type Commits, locateModel } from '../../source/index.js'
+import type { Commits } from '../../source/index.js'
 import { cudaDevice, type Device, type DType, resolveDevice } from '../../tensor/index.js'
 import { ChatTemplateError, Tokenizer, tokenizerFingerprint } from '../../text/index.js'
 import { generationCacheShare } from '../run/open-generator.js'
 import { checkGenerator } from './check-generator.js'
 import { countTooLong, type TooLong } from './count-lengths.js'
 import { type BatchSize, largestBatch, type SequenceLength } from './largest-batch.js'
-import { cacheBytes, estimateModel, type ModelMemory, type PlannedModel } from './memory-estimate.js'
+import { cacheBytes, estimateModel, keptBytes, type ModelMemory, type PlannedModel } from './memory-estimate.js'
 import type { PlannedUse, TrainingPlan } from './plan.js'
 
 /** A model that fits. */
@@ -41,8 +41,8 @@ export interface CheckedModels {
   readonly tokenizer: Tokenizer
   readonly device: Device
   readonly dtype: DType
-  /** Tokens a forward pass holds at most. */
-  readonly tokens: number
+  /** The largest batch of a step. */
+  readonly batch: BatchSize
   /** Bytes of the KV cache, where something is generated. */
   readonly cache: number
   /**
@@ -89,7 +89,7 @@ export async function checkModels(
   for (const one of found) {
     const adapter = typeof one.use.adapter === 'string' ? await adapterOf(one.use.adapter) : one.use.adapter
     const shape = { head: headOf(one.use.role), device, dtype: one.use.dtype ?? dtype, trained: one.use.trained }
-    planned.push({ ...one, ...shape, adapter: adapter && { rank: adapter.rank, targets: [...adapter.targets] } })
+    planned.push({ ...one, ...shape, adapter: shapeOf(adapter) })
   }
   planned.push(...(await rewardModels(plan, commits?.rewards)))
   const tokenBudget = plan.tokenBudget ?? (device === 'cpu' ? 2048 : 32_768)
@@ -97,17 +97,18 @@ export async function checkModels(
     const batch = largestBatch(plan, { context, tokenBudget }, rows)
     const models = planned.map(one => ({ ...one, memory: memoryOf(one, batch, plan) }))
     const here = models.map(one => one.memory).filter(one => one.device === device)
-    const taken = here.reduce((sum, { total, activations }) => sum + total - activations, 0)
-    const cache = cacheOf(plan, found[0]!.config, { device, dtype, longest: batch.longest, taken })
-    const work = Math.max(...here.map(({ activations }) => activations))
+    const kept = here.reduce((sum, one) => sum + keptBytes(one), 0)
+    const weights = here.reduce((sum, one) => sum + one.weights, 0)
+    const cache = cacheOf(plan, found[0]!.config, { device, dtype, longest: batch.longest, weights })
+    const work = Math.max(...here.map(one => one.total - keptBytes(one)))
     return {
       models,
       tokenizer,
       device,
       dtype,
-      tokens: batch.tokens,
+      batch,
       cache,
-      together: taken + cache + work,
+      together: kept + cache + work,
       forRows: sized,
     }
   }
@@ -118,9 +119,12 @@ export async function checkModels(
 type Planned = Omit<CheckedModel, 'memory'> & Pick<PlannedModel, 'head' | 'device' | 'dtype' | 'trained' | 'adapter'>
 
 function memoryOf({ use, config, ...one }: Planned, batch: BatchSize, plan: TrainingPlan): ModelMemory {
-  const none = { tokens: 0, longest: 0, sequences: 0, outputs: 0 }
+  const none = { tokens: 0, longest: 0, sequences: 0, rows: 0, outputs: 0 }
   const { gradientCheckpointing } = plan
-  const held = use.computes === 'yes' ? batch : none
+  const { tokens, sequences } = batch
+  // A reward model is asked at one token of a sequence, so that its sequences share nothing before it.
+  const asked = use.role === 'reward' ? { ...batch, rows: tokens, outputs: sequences } : batch
+  const held = use.computes === 'yes' ? (one.device === 'cpu' ? asked : { ...asked, rows: tokens }) : none
   return estimateModel({ ...one, ...held, name: use.name, config: config.decoder, gradientCheckpointing })
 }
 
@@ -132,15 +136,19 @@ async function rewardModels(plan: TrainingPlan, commits: Commits[string] | undef
   const found: Planned[] = []
   for (const { name: source, path, ...own } of named) {
     const name = `reward ${source}`
-    const located = locateModel(path, { commits })
-    const { directory } = await located.catch(error => refuse('rewards', error))
+    const located = rewardDirectory(path, { commits })
+    const { directory, adapter } = await located.catch(error => refuse('rewards', error))
     const inspected = await inspectModel(directory, { role: 'reward' }).catch(error => refuse('rewards', error))
+    const shape = adapter === undefined ? undefined : await adapterOf(adapter)
     const use = { name, option: 'rewards', directory, role: 'reward', trained: 'nothing', computes: 'yes' } as const
     const { device, dtype = device === 'cpu' ? 'float32' : 'bfloat16' } = await rewardModelPlace(own, plan)
-    found.push({ use, ...inspected, head: 'score', device, dtype, trained: 'nothing' })
+    found.push({ use, ...inspected, head: 'score', device, dtype, trained: 'nothing', adapter: shapeOf(shape) })
   }
   return found
 }
+
+const shapeOf = (adapter: { rank: number; targets: readonly Projection[] } | undefined) =>
+  adapter && { rank: adapter.rank, targets: [...adapter.targets] }
 
 const headOf = (role: Role): 'language' | 'score' => (role === 'language' ? 'language' : 'score')
 
@@ -202,12 +210,12 @@ function checkLengths(plan: TrainingPlan, models: readonly { use: PlannedUse; co
 function cacheOf(
   { generation }: TrainingPlan,
   { decoder }: ModelConfig,
-  on: { device: Device; dtype: DType; longest: number; taken: number },
+  on: { device: Device; dtype: DType; longest: number; weights: number },
 ): number {
   if (!generation || generation.engine === 'elsewhere') return 0
-  const { device, dtype, longest, taken } = on
-  // On a GPU the engine takes its share of the free memory, needed or not.
-  if (device !== 'cpu') return generationCacheShare * Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - taken)
+  const { device, dtype, longest, weights } = on
+  // On a GPU the engine takes its share of what the weights leave, needed or not.
+  if (device !== 'cpu') return generationCacheShare * Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - weights)
   const sequences = Math.min(generation.samples, generation.maxInFlight ?? deviceSequences.cpu)
   return Math.min(cacheBytes(decoder, { tokens: sequences * longest, dtype }), 2 ** 30)
 }
@@ -218,15 +226,21 @@ export async function checkExamples(
   tokenizer: Tokenizer,
   option: string,
 ): Promise<void> {
-  await dataset
-    .train(tokenizer)
-    .take(1)
-    .catch(error => {
-      if (!(error instanceof DataError)) throw error
-      throw new DataError(error.message.replace(/^data(?=: )/, option), { cause: error })
-    })
+  try {
+    await dataset.train(tokenizer).take(1)
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error
+    // Bad rows are reported together, any other problem as it is.
+    await dataset.collectingBadRows(() => encodeAll(dataset, tokenizer).catch(() => {}))
+    throw new DataError(error.message.replace(/^data(?=: )/, option), { cause: error })
+  }
   const heldOut = dataset.validation(tokenizer)
   if (heldOut && (await isEmpty(heldOut))) throw new InputError(`validation: ${whyEmpty(heldOut.counts)}`)
+}
+
+async function encodeAll(dataset: Dataset<ExampleKind>, tokenizer: Tokenizer): Promise<void> {
+  const rows = dataset.train(tokenizer)
+  while (rows.cursor.epoch === 0) await rows.take(64)
 }
 
 async function isEmpty(examples: ExampleSet<unknown>): Promise<boolean> {

@@ -245,7 +245,7 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
     const best = state.best && { step: state.best.iteration, metric: 'validation/reward', value: state.best.reward }
     if (outcome === 'finished' && best?.step === 0 && state.step > 0) {
       run.event('best', best)
-      progress.note(startIsBest(best))
+      progress.note(startIsBest(best, config.keep))
     }
     progress.end(result.summary, result.found)
     return { outcome, step: state.step, metrics, ...(best ? { best } : {}), directory: run.directory }

@@ -90,8 +90,9 @@ export interface Best {
 }
 
 /** For people, where no checkpoint was better than the model that the run started with. */
-export function startIsBest({ metric, value }: Best): string {
-  return `No checkpoint is better than the start (${metric} ${metricText(metric, value)}): best_model is the model before training.`
+export function startIsBest({ metric, value }: Best, keep: 'models' | 'adapters' = 'models'): string {
+  const name = keep === 'adapters' ? 'best_adapter' : 'best_model'
+  return `No checkpoint is better than the start (${metric} ${metricText(metric, value)}): ${name} is the model before training.`
 }
 
 export interface JobResult {
@@ -119,14 +120,17 @@ export function checkedOnly(directory: string): JobResult {
   return { outcome: 'stopped', step: 0, metrics: {}, directory }
 }
 
-/** Directories of models that a run writes. */
-const modelNames = ['final_model', 'best_model', 'value_model', 'ema_model'] as const
+/** Directories of models that a run writes, and of adapters where it keeps adapters alone. */
+const modelNames = ['final', 'best', 'value', 'ema'].map(name => [`${name}_model`, `${name}_adapter`])
 
 /** Trains within a run that is open, and closes it with what came of it. */
 export async function withinRun(run: Run, signal: AbortSignal, train: () => Promise<JobResult>): Promise<JobResult> {
   try {
     const result = await train()
-    for (const name of modelNames) if (existsSync(join(run.directory, name))) run.artifact(name, 'model')
+    for (const names of modelNames) {
+      const name = names.find(one => existsSync(join(run.directory, one)))
+      if (name !== undefined) run.artifact(name, 'model')
+    }
     await run.close(result.outcome)
     return result
   } catch (error) {

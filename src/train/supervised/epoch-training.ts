@@ -271,7 +271,7 @@ export class EpochTraining<E extends SupervisedExample> {
    * and shows the results.
    */
   async finish(measure: Measure): Promise<void> {
-    const { run, validation, progress } = this.#options
+    const { run, validation, progress, config } = this.#options
     await this.#logged
     if (this.finished && validation === 'held out' && this.step !== this.#evaluatedStep) this.#evaluationDue = true
     await this.evaluateIfDue(measure)
@@ -283,7 +283,7 @@ export class EpochTraining<E extends SupervisedExample> {
       if (validation === 'none') await this.#export('best')
       if (this.best?.step === 0 && this.step > 0) {
         run.event('best', { ...this.best })
-        progress.note(startIsBest(this.best))
+        progress.note(startIsBest(this.best, config.keep))
       }
     }
     progress.end(this.#summary, this.#diagnoses?.found)
