@@ -5,16 +5,15 @@
  *   npm run build && node bench/train/memory-estimate.mjs [--only NAMES]
  *   node bench/train/memory-estimate.mjs --device cuda
  */
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { initModel, newConfig, sizes } from 'whetstone/model'
-import { Tokenizer, trainTokenizer } from 'whetstone/text'
+import { sizes } from 'whetstone/model'
+import { memoryUse } from 'whetstone/tensor'
 import { silentReport } from 'whetstone/train'
 import { trainings } from '#whetstone/train'
+import { inChild, makeModel, makeTokenizer, megabytes, peakOf, readmeText, writeRows } from './memory-world.mjs'
 
 const { values: options } = parseArgs({
   options: {
@@ -74,7 +73,8 @@ async function measureAll() {
         ...more,
         output: join(scratch, 'run'),
       }
-      const { peak, estimate, parts } = inChild({ ...one, values })
+      /** @type {{ peak: number, estimate: number, parts: readonly string[] }} */
+      const { peak, estimate, parts } = inChild(import.meta.url, { ...one, values })
       console.log(
         `${name.padEnd(26)} ${megabytes(estimate)}  ${megabytes(peak)}   ${(estimate / peak).toFixed(2).padStart(15)}`,
       )
@@ -86,57 +86,26 @@ async function measureAll() {
   }
 }
 
-/** @param {number} bytes */
-const megabytes = bytes => (bytes / 1e6).toFixed(0).padStart(9)
-
 /** Rows of unequal length, much shorter than the context. @param {string} scratch */
 async function makeWorld(scratch) {
-  const words = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8').split(/\s+/)
-  /** @param {number} from @param {number} count */
-  const text = (from, count) => Array.from({ length: count }, (_, i) => words[(from + i) % words.length]).join(' ')
-  const tokenizerDirectory = join(scratch, 'tokenizer')
-  writeFileSync(join(scratch, 'corpus.txt'), words.join(' '))
-  await trainTokenizer({
-    files: [join(scratch, 'corpus.txt')],
-    vocabSize: 1024,
-    minFrequency: 2,
-    out: tokenizerDirectory,
+  const text = readmeText()
+  const tokenizer = await makeTokenizer(scratch)
+  for (const [name, shape] of Object.entries({ small, smol }))
+    await makeModel({ out: join(scratch, name), tokenizer, device: options.device, family: 'llama', shape })
+  /** @param {string} name @param {number} count @param {(i: number) => object} row */
+  const write = (name, count, row) =>
+    writeRows(
+      join(scratch, name),
+      Array.from({ length: count }, (_, i) => row(i)),
+    )
+  write('rows.jsonl', 2 * batch, i => ({ prompt: text(i * 7, 10), completion: text(i * 31, 40 + (i % 8) * 10) }))
+  write('pairs.jsonl', batch, i => {
+    const chosen = text(i * 3, 40 + (i % 4) * 10)
+    return { prompt: text(i, 10), chosen, rejected: text(i * 5, 60) }
   })
-  const tokenizer = await Tokenizer.load(tokenizerDirectory)
-  const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
-  for (const [name, shape] of Object.entries({ small, smol })) {
-    const config = newConfig('llama', shape, tokens)
-    const dtype = isCuda ? 'bfloat16' : 'float32'
-    await initModel({ config, seed: 0, dtype, tokenizer: tokenizerDirectory, tokens, out: join(scratch, name) })
-  }
-  /** @param {string} name @param {(i: number) => object} row @param {number} count */
-  const write = (name, row, count) =>
-    writeFileSync(join(scratch, name), Array.from({ length: count }, (_, i) => `${JSON.stringify(row(i))}\n`).join(''))
-  write('rows.jsonl', i => ({ prompt: text(i * 7, 10), completion: text(i * 31, 40 + (i % 8) * 10) }), 4 * batch)
-  write(
-    'pairs.jsonl',
-    i => ({ prompt: text(i, 10), chosen: text(i * 3, 40 + (i % 4) * 10), rejected: text(i * 5, 60) }),
-    4 * batch,
-  )
-  write('prompts.jsonl', i => ({ prompt: text(i * 7, 12) }), 64)
-  write('long.jsonl', i => ({ prompt: text(i * 7, 10), completion: text(i * 31, 1500) }), 8)
+  write('prompts.jsonl', 2 * rollout.rolloutBatchSize, i => ({ prompt: text(i * 7, 12) }))
+  write('long.jsonl', 4, i => ({ prompt: text(i * 7, 10), completion: text(i * 31, 1500) }))
   writeFileSync(join(scratch, 'reward.mjs'), 'export default ({ response }) => response.length % 7')
-}
-
-/** @param {Case} one @returns {{ peak: number, estimate: number, parts: readonly string[] }} */
-function inChild(one) {
-  const { status, stdout } = spawnSync(
-    process.execPath,
-    [fileURLToPath(import.meta.url), '--child', JSON.stringify(one)],
-    {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'inherit'],
-      // Freed memory goes back to the system at once, so that the peak is of what was held together.
-      env: { ...process.env, MALLOC_TRIM_THRESHOLD_: '0', MALLOC_MMAP_THRESHOLD_: '65536' },
-    },
-  )
-  if (status !== 0) throw new Error(`the training failed: ${JSON.stringify(one.values)}`)
-  return JSON.parse(stdout)
 }
 
 /** @param {Case} one */
@@ -158,24 +127,18 @@ async function measure({ training: name, values }) {
         ...sized.models.map(({ memory }) =>
           JSON.stringify(memory, (_, value) => (typeof value === 'number' ? Math.round(value / 1e6) : value)),
         ),
-        `cache ${megabytes(sized.cache)} MB, ${sized.tokens} tokens`,
+        `cache ${megabytes(sized.cache)} MB, ${JSON.stringify(sized.batch)}`,
       ]
       globalThis.gc?.()
       before = process.memoryUsage.rss()
       return /** @type {const} */ ('train')
     },
   })
-  if (values.device === 'cuda') {
-    const lines = readFileSync(join(directory, 'logs', 'metrics.jsonl'), 'utf8')
-      .trim()
-      .split('\n')
-    const peak = Math.max(...lines.map(line => JSON.parse(line).values['memory/device_peak'] ?? 0))
-    console.log(JSON.stringify({ peak, estimate, parts }))
-    return
-  }
-  // In KiB. What was held before is code and the interpreter, which another model would not change.
-  const peak = process.resourceUsage().maxRSS * 1024 - before
-  console.log(JSON.stringify({ peak, estimate, parts }))
+  const device = values.device === 'cuda' ? 'cuda' : 'cpu'
+  parts.push(
+    `tensors at the end ${megabytes(memoryUse(device).bytes)} MB, since the last metrics ${megabytes(memoryUse(device).peakBytes)} MB at most`,
+  )
+  console.log(JSON.stringify({ peak: peakOf({ device, directory, before }), estimate, parts }))
 }
 
 if (options.child === undefined) await measureAll()

@@ -9,13 +9,13 @@
  * docs/out-of-memory.md has a table of it. Last comes growth.mjs: the JavaScript heap of a long run.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { initModel, newConfig, sizes } from 'whetstone/model'
-import { embeddingRows, Tokenizer, trainTokenizer } from 'whetstone/text'
+import { sizes } from 'whetstone/model'
+import { embeddingRows } from 'whetstone/text'
 import { silentReport } from 'whetstone/train'
 import {
   checkModels,
@@ -28,6 +28,7 @@ import {
   sftSchema,
   supervisedPaths,
 } from '#whetstone/train'
+import { inChild, makeModel, makeTokenizer, megabytes, peakOf, readmeText, writeRows } from './memory-world.mjs'
 
 /**
  * @typedef {{ kind: 'sft' | 'rl', values: Record<string, unknown> }} Training
@@ -91,7 +92,8 @@ async function measureAll() {
       console.log(`\n${kind.padEnd(76)} peak MB   estimate`)
       for (const [i, change] of changes[kind].entries()) {
         const values = { ...common(scratch, kind), ...change, output: join(scratch, `${kind}-${i}`) }
-        const { peak, estimate } = inChild({ kind, values })
+        /** @type {Measured} */
+        const { peak, estimate } = inChild(import.meta.url, { kind, values })
         const name = i === 0 ? 'as it is' : JSON.stringify(change)
         console.log(`  ${name.padEnd(72)} ${megabytes(peak)} ${megabytes(estimate)}`)
         rmSync(values.output, { recursive: true, force: true })
@@ -107,34 +109,17 @@ async function measureAll() {
   }
 }
 
-/** @param {number} bytes */
-const megabytes = bytes => (bytes / 1e6).toFixed(0).padStart(9)
-
 /** A 26M model, conversations that fill 256 tokens, prompts of about 32. @param {string} scratch */
 async function makeWorld(scratch) {
-  const words = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8').split(/\s+/)
-  /** @param {number} from @param {number} count */
-  const text = (from, count) => Array.from({ length: count }, (_, i) => words[(from + i) % words.length]).join(' ')
-  const out = join(scratch, 'tokenizer')
-  const corpus = join(scratch, 'corpus.txt')
-  writeFileSync(corpus, words.join(' '))
-  await trainTokenizer({ files: [corpus], vocabSize: 1024, minFrequency: 2, out })
-  const tokenizer = await Tokenizer.load(out)
-  const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
-  const config = newConfig('qwen2', { ...sizes[isCuda ? '0.5b' : '26m'], vocabSize: embeddingRows(tokenizer) }, tokens)
-  await initModel({
-    config,
-    seed: 0,
-    dtype: isCuda ? 'bfloat16' : 'float32',
-    tokenizer: out,
-    tokens,
-    out: join(scratch, 'model'),
-  })
+  const text = readmeText()
+  const tokenizer = await makeTokenizer(scratch)
+  const shape = { ...sizes[isCuda ? '0.5b' : '26m'], vocabSize: embeddingRows(tokenizer) }
+  await makeModel({ out: join(scratch, 'model'), tokenizer, device: options.device, family: 'qwen2', shape })
   const rows = Array.from({ length: isCuda ? 128 : 16 }, (_, i) => ({
     prompt: text(i * 7, 10),
     completion: text(i * 31, 400),
   }))
-  writeFileSync(join(scratch, 'rows.jsonl'), rows.map(row => JSON.stringify(row)).join('\n'))
+  writeRows(join(scratch, 'rows.jsonl'), rows)
   writeFileSync(join(scratch, 'reward.mjs'), 'export default ({ response }) => response.length % 7')
 }
 
@@ -169,19 +154,6 @@ function common(scratch, kind) {
       }
 }
 
-/** @param {Training} training @returns {Measured} */
-function inChild(training) {
-  const args = [fileURLToPath(import.meta.url), '--child', JSON.stringify(training)]
-  const { status, stdout } = spawnSync(process.execPath, args, {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-    // Freed memory goes back to the system at once, so that the peak is of what was held together.
-    env: { ...process.env, MALLOC_TRIM_THRESHOLD_: '0', MALLOC_MMAP_THRESHOLD_: '65536' },
-  })
-  if (status !== 0) throw new Error(`the training failed: ${JSON.stringify(training.values)}`)
-  return JSON.parse(stdout)
-}
-
 /** @param {Training} training */
 async function measure({ kind, values }) {
   const layers = [{ origin: 'bench', values }]
@@ -199,21 +171,10 @@ async function measure({ kind, values }) {
 
 /** @param {import('#whetstone/train').TrainingPlan} plan @param {() => Promise<{ directory: string }>} training */
 async function measured(plan, training) {
-  const { models, cache } = await checkModels(plan)
-  const estimate = models.reduce((sum, { memory }) => sum + memory.total, cache)
+  const { together: estimate } = await checkModels(plan)
   const before = process.memoryUsage.rss()
   const { directory } = await training()
-  if (plan.device === 'cuda') {
-    const lines = readFileSync(join(directory, 'logs', 'metrics.jsonl'), 'utf8')
-      .trim()
-      .split('\n')
-    const peaks = lines.map(line => JSON.parse(line).values['memory/device_peak'] ?? 0)
-    console.log(JSON.stringify({ peak: Math.max(...peaks), estimate }))
-    return
-  }
-  // In KiB. What was held before is code and the interpreter, which another model would not change.
-  const peak = process.resourceUsage().maxRSS * 1024 - before
-  console.log(JSON.stringify({ peak, estimate }))
+  console.log(JSON.stringify({ peak: peakOf({ device: plan.device, directory, before }), estimate }))
 }
 
 if (options.child === undefined) await measureAll()

@@ -128,6 +128,7 @@ export function planExperience(config: ExperienceFile): TrainingPlan {
     sequences: Math.min(samples, config.microRolloutBatchSize),
     generation: {
       samples,
+      samplesPerPrompt: config.nSamplesPerPrompt,
       promptMaxLen,
       promptTruncation: config.promptTruncation,
       maxNewTokens,

@@ -1,7 +1,7 @@
 /** What a dry run found, for people. */
 import { bytesText } from '../progress/index.js'
-import { Run } from '../run/index.js'
-import { type CheckedData, type CheckedModels, deviceMemory } from '../train/index.js'
+import { configChanges, type Json, Run, type RunView } from '../run/index.js'
+import { type CheckedData, type CheckedModels, deviceMemory, type RawConfig } from '../train/index.js'
 
 interface DryRun {
   readonly models: CheckedModels
@@ -23,21 +23,63 @@ export function dryRunReport({ models, data, output = [] }: DryRun): string[] {
   ]
 }
 
+interface PlannedOutput {
+  readonly output: string
+  /** The name of the training, as runs record it. */
+  readonly command: string
+  readonly config: RawConfig
+  readonly intent: 'start' | 'resume'
+}
+
 /** What a command would do with a run that is in its output directory: it is only looked at. */
-export async function outputLines(output: string, intent: 'start' | 'resume'): Promise<string[]> {
+export async function outputLines({ output, command, config, intent }: PlannedOutput): Promise<string[]> {
   if (!(await Run.isIn(output)))
     return intent === 'start' ? [] : ['All checks passed.', `${output} has no run yet: --resume would start a new one.`]
-  const { config, status, owner, checkpoints } = await Run.read(output)
-  const checkpoint = checkpoints.length === 0 ? 'no checkpoint' : `a checkpoint of step ${checkpoints.at(-1)}`
-  const found = `${output} has a run of ${config.command} (${status}, ${checkpoint}).`
-  const passed = 'The checks of config, models and data passed.'
+  const view = await Run.read(output)
+  const { config: old, owner } = view
+  const found = describeRun(view)
   if (owner) return [passed, `${found} Process ${owner.pid} is running it: this command would refuse.`]
   if (intent === 'start')
     return [passed, `${found} This command would refuse: add --resume to continue it, or give another --output.`]
+  if (old.command !== command)
+    return [passed, `${found} This command would refuse: it is a run of another training. Give another --output.`]
+  const changed = changedOptions(old.config, config)
   return [
     passed,
-    `${found} This command would resume it, if config, data and models are those of the run: a dry run does not compare them.`,
+    ...(changed.length === 0
+      ? [
+          `${found} This command would resume it, if data and models are those of the run: a dry run does not compare them.`,
+        ]
+      : [
+          `${found} These options differ from it:`,
+          ...changed,
+          'This command would refuse a difference that changes results, unless --allow-change names the option.',
+        ]),
   ]
+}
+
+const passed = 'The checks of config, models and data passed.'
+
+function describeRun({ directory, config, status, checkpoints }: RunView): string {
+  const checkpoint = checkpoints.length === 0 ? 'no checkpoint' : `a checkpoint of step ${checkpoints.at(-1)}`
+  return `${directory} has a run of ${config.command} (${status}, ${checkpoint}).`
+}
+
+/** What a pipeline would do with a run of a stage that is there. */
+export async function stageOutputLines(output: string): Promise<string[]> {
+  if (!(await Run.isIn(output))) return []
+  const view = await Run.read(output)
+  const found = describeRun(view)
+  if (view.owner) return [passed, `${found} Process ${view.owner.pid} is running it: this command would refuse.`]
+  if (view.status === 'finished')
+    return [passed, `${found} If config, data and models are the same, the stage is skipped. If not, it runs again.`]
+  return [passed, `${found} This command needs --resume to continue it.`]
+}
+
+/** Options that a run filled in itself, such as `maxLength`, are not given. */
+function changedOptions(old: Json, given: RawConfig): string[] {
+  const changes = configChanges(old, given as Json).filter(({ to }) => to !== undefined)
+  return changes.map(({ key, from, to }) => `  ${key}: was ${JSON.stringify(from)}, is now ${JSON.stringify(to)}`)
 }
 
 /** Lines about memory alone. */
@@ -69,7 +111,7 @@ const columns = ['weights', 'gradients', 'moments', 'copies', 'activations', 'to
 
 /** A row for each model and for the cache, and whether all of it fits into what is available, where that is known. */
 export function memoryLines(
-  { models, device, dtype, tokens, cache, together }: CheckedModels,
+  { models, device, dtype, batch, cache, together }: CheckedModels,
   available: number | undefined,
 ): string[] {
   const here = models.map(one => one.memory).filter(one => one.device === device)
@@ -94,7 +136,7 @@ export function memoryLines(
           ]
         : []
   return [
-    `memory on ${device} in ${dtype}, ${number(tokens)} tokens at a time (an estimate):`,
+    `memory on ${device} in ${dtype}, ${number(batch.tokens)} tokens at a time (an estimate):`,
     ...lines,
     `  together about ${bytesText(together)}${available === undefined ? '' : ` of ${bytesText(available)}`}${here.length < models.length ? ` on ${device}` : ''}`,
     ...warning,

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { openPipeline } from '../api/index.js'
 import { didYouMean } from '../errors/index.js'
@@ -10,7 +10,7 @@ import { readConfigFlags } from './config-flags.js'
 import { configHelp } from './config-help.js'
 import { setLayer } from './config-layers.js'
 import { configs } from './configs.js'
-import { dryRunReport } from './dry-run.js'
+import { dryRunReport, stageOutputLines } from './dry-run.js'
 import { file, flagHelp, settings, several, text, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { resolvedConfig } from './resolved-config.js'
@@ -109,14 +109,15 @@ async function dry(
   for (const { stage, resolved, models, data } of checked) {
     process.stdout.write(`\n# stage ${stage}\n${resolvedConfig(resolved.config as RawConfig, resolved.origins)}\n`)
     report.line(`\nstage ${stage}`)
-    for (const line of dryRunReport({ models, data })) report.line(line)
+    const output = await stageOutputLines(resolved.config.output)
+    for (const line of dryRunReport({ models, data, output })) report.line(line)
   }
   return 0
 }
 
 /** Where things are, and how to use them. */
 function afterwards(saveDir: string, model: string): string[] {
-  const best = join(dirname(model), 'best_model')
+  const best = join(dirname(model), basename(model).replace(/^final/, 'best'))
   const chosen = existsSync(best) ? best : model
   return [
     `${model}: the model; ${join(saveDir, 'samples')}: answers before and after each stage; ${join(saveDir, 'logs')}: curves`,

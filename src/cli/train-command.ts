@@ -86,7 +86,12 @@ async function train(
       const tooLong = await countTooLong()
       const counted = data.map((one, i) => ({ ...one, ...(tooLong[i] ? { tooLong: tooLong[i] } : {}) }))
       process.stdout.write(`${resolvedConfig(resolved.config as RawConfig, resolved.origins)}\n`)
-      const found = await outputLines(resolved.config.output, resume ? 'resume' : 'start')
+      const found = await outputLines({
+        output: resolved.config.output,
+        command: training.name,
+        config: resolved.config as RawConfig,
+        intent: resume ? 'resume' : 'start',
+      })
       for (const line of dryRunReport({ models, data: counted, output: found })) report.line(line)
       return 'stop'
     }

@@ -45,7 +45,7 @@ interface Batch {
 type PatchLimit = NonNullable<PlanOptions['patches']>
 
 /** Smallest share of rows that packing must save: a grid of unequal sequences costs a little more than equal ones. */
-const leastShared = 0.05
+export const leastShared = 0.05
 
 export class BatchRunner {
   constructor(

@@ -20,7 +20,7 @@ const models = {
   tokenizer: undefined as unknown as Tokenizer,
   device: 'cuda',
   dtype: 'bfloat16',
-  tokens: 32_768,
+  batch: { tokens: 32_768, rows: 32_768, outputs: 32_768, longest: 1024, sequences: 32, batches: 2 },
   cache: 3.2e9,
   together: 46.1e9,
 } as const
@@ -29,8 +29,8 @@ test('the table of memory, as the page of training shows it', () => {
   expect(memoryLines(models, 150.1e9)).toEqual([
     'memory on cuda in bfloat16, 32,768 tokens at a time (an estimate):',
     '                    parameters  weights  gradients  moments  copies  activations    total',
-    '  the policy       494,032,768   988 MB     988 MB   4.0 GB  2.0 GB      33.9 GB  41.9 GB',
-    '  the reference    494,032,768   988 MB                                   2.1 GB   3.1 GB',
+    '  the policy       494,032,768   988 MB     988 MB   4.0 GB  2.0 GB      33.1 GB  41.3 GB',
+    '  the reference    494,032,768   988 MB                                   1.1 GB   2.1 GB',
     '  keys and values                                                                  3.2 GB',
     '  together about 46.1 GB of 150.1 GB',
   ])

@@ -1,7 +1,7 @@
 /** Counts rows that are too long by encoding all data, for dry runs. */
 import { DataError, type Dataset, type ExampleKind, sequencesOf } from '../../data/index.js'
 import type { PromptCounts } from '../../experience/index.js'
-import { trainedCount } from '../../sequence/index.js'
+import { firstTrained } from '../../sequence/index.js'
 import { fitPrompt, type Tokenizer } from '../../text/index.js'
 import type { SequenceLength } from './largest-batch.js'
 import type { PlannedGeneration } from './plan.js'
@@ -27,8 +27,12 @@ interface CountOptions {
 /** Examples that are encoded before the signal is looked at. */
 const part = 64
 
-/** Data without any usable row is an error, as in the run. */
-export async function countTooLong(dataset: Dataset<ExampleKind>, options: CountOptions): Promise<TooLong> {
+/** Data without any usable row is an error, as in the run; so are bad rows, all of them together. */
+export function countTooLong(dataset: Dataset<ExampleKind>, options: CountOptions): Promise<TooLong> {
+  return dataset.collectingBadRows(() => countAll(dataset, options))
+}
+
+async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): Promise<TooLong> {
   const { tokenizer, generation, limit, signal } = options
   const rows = dataset.train(tokenizer)
   const counts = { cut: 0, leftOut: 0 }
@@ -38,7 +42,7 @@ export async function countTooLong(dataset: Dataset<ExampleKind>, options: Count
     for (const example of await rows.take(part)) {
       if (!('prompt' in example))
         for (const sequence of sequencesOf(example))
-          lengths.push({ tokens: sequence.ids.length, outputs: trainedCount(sequence) })
+          lengths.push({ tokens: sequence.ids.length, outputs: sequence.ids.length - firstTrained(sequence) })
       if (!generation || !('prompt' in example)) continue
       const fitted = await fitPrompt(example.prompt, { tokenizer, limit, side: generation.promptTruncation })
       if (fitted.kind === 'too-long') counts.leftOut++

@@ -1,8 +1,8 @@
 /** The largest batch that a step can hold: the memory of a training depends on it. */
-import { planBatches } from '../../model/index.js'
+import { leastShared, planBatches } from '../../model/index.js'
 import type { TrainingPlan } from './plan.js'
 
-/** Of one sequence: all its tokens, and those whose output is wanted. */
+/** Of one sequence: all its tokens, and those whose output is computed: from the first trained one on. */
 export interface SequenceLength {
   readonly tokens: number
   readonly outputs: number
@@ -14,8 +14,12 @@ export interface BatchSize {
   /** Of its longest sequence. */
   readonly longest: number
   readonly sequences: number
+  /** Rows that the CPU computes: the beginning that sequences have in common once. */
+  readonly rows: number
   /** Tokens whose output is wanted. */
   readonly outputs: number
+  /** Batches of the step. */
+  readonly batches: number
 }
 
 interface BatchLimits {
@@ -24,35 +28,92 @@ interface BatchLimits {
 }
 
 /**
- * `rows` are the lengths of every training row, or of every prompt where responses are generated. Without them a row may have as
- * many tokens as the config allows.
+ * `rows` are the lengths of every training row, or of every prompt where responses are generated, in the order of the first epoch: its
+ * steps are looked at. Without them a row may have as many tokens as the config allows.
  */
 export function largestBatch(
   plan: TrainingPlan,
   { context, tokenBudget }: BatchLimits,
-  rows?: readonly SequenceLength[],
+  rows: readonly SequenceLength[] = [],
 ): BatchSize {
   const { sequences, generation, groupSize = 1 } = plan
-  const lengths = rows && rows.length > 0 ? rows : [unknownRow(plan, context)]
-  const answered = lengths.map(({ tokens, outputs }) => ({
-    tokens: Math.min(context, tokens + (generation?.maxNewTokens ?? 0)),
-    outputs: generation ? Math.min(context, generation.maxNewTokens) : outputs,
-  }))
-  const groups = inGroups(answered, groupSize).sort((a, b) => longestOf(b) - longestOf(a))
-  // A batch has at most tokenBudget sequences, and a rollout may have millions.
-  const length = Math.max(1, Math.min(Math.ceil(sequences / groupSize), tokenBudget))
-  const chosen = Array.from({ length }, (_, i) => groups[i % groups.length]!).flat()
-  const [first] = planBatches(
+  const lengths = rows.length > 0 ? rows : [unknownRow(plan, context)]
+  // Sequences that begin alike: the two of a pair, the samples of a prompt.
+  const alike = generation ? generation.samplesPerPrompt : groupSize
+  const groups = generation
+    ? lengths.map(one => Array<SequenceLength>(alike).fill(answered(one, generation.maxNewTokens, context)))
+    : inGroups(lengths, groupSize)
+  // A step has at most this many batches of at least a token each: a rollout may have millions of samples.
+  const most = Math.max(groupSize, Math.min(sequences, 2 * tokenBudget))
+  const together = Math.ceil((generation?.samples ?? sequences) / alike)
+  const steps = largestSteps(groups, Math.min(together, 2 * tokenBudget))
+  const sizes = steps.map(step => batchSize(step.slice(0, Math.ceil(most / alike)), { tokenBudget, groupSize, most }))
+  return sizes.reduce((a, b) => (b.rows > a.rows ? b : a))
+}
+
+/** Steps that are planned, of a data set that may have a million. */
+const plannedSteps = 16
+
+/** The groups of the steps with the most tokens and with the longest sequences, each longest first. */
+function largestSteps(groups: readonly SequenceLength[][], size: number): SequenceLength[][][] {
+  const steps = Array.from({ length: Math.max(1, Math.floor(groups.length / size)) }, (_, i) => {
+    let [tokens, longest] = [0, 0]
+    for (let k = i * size; k < Math.min(groups.length, (i + 1) * size); k++) {
+      for (const one of groups[k]!) tokens += one.tokens
+      longest = Math.max(longest, longestOf(groups[k]!))
+    }
+    return { first: i * size, tokens, longest }
+  })
+  const top = (by: 'tokens' | 'longest') => steps.toSorted((a, b) => b[by] - a[by]).slice(0, plannedSteps)
+  return [...new Set([...top('tokens'), ...top('longest')])].map(({ first }) => {
+    const found = groups.slice(first, first + size).sort((a, b) => longestOf(b) - longestOf(a))
+    // Rows come again where there are too few for a step.
+    return Array.from({ length: size }, (_, i) => found[i % found.length]!)
+  })
+}
+
+interface StepOptions {
+  readonly tokenBudget: number
+  readonly groupSize: number
+  /** Sequences of the step. */
+  readonly most: number
+}
+
+/** The first batch of a step: the largest one. */
+function batchSize(step: readonly SequenceLength[][], { tokenBudget, groupSize, most }: StepOptions): BatchSize {
+  const chosen = step.flatMap((group, number) => group.map(one => ({ ...one, group: number }))).slice(0, most)
+  const batches = planBatches(
     chosen.map(one => one.tokens),
     { tokenBudget, packing: 'on', groupSize },
   )
+  const [first] = batches
   const held = first!.sequences.map(i => chosen[i]!)
+  const sum = (of: (one: (typeof held)[number]) => number): number => held.reduce((total, one) => total + of(one), 0)
+  const tokens = sum(one => one.tokens)
+  const shared = sharedTokens(held)
   return {
-    tokens: held.reduce((sum, one) => sum + one.tokens, 0),
+    tokens,
     longest: first!.length,
     sequences: held.length,
-    outputs: held.reduce((sum, one) => sum + one.outputs, 0),
+    rows: shared >= leastShared * tokens ? tokens - shared : tokens,
+    outputs: sum(one => one.outputs),
+    batches: batches.length,
   }
+}
+
+/** A prompt and the longest response that it may get. */
+function answered({ tokens }: SequenceLength, maxNewTokens: number, context: number): SequenceLength {
+  return { tokens: Math.min(context, tokens + maxNewTokens), outputs: Math.min(context, maxNewTokens) }
+}
+
+/** Tokens before the first wanted output, in all sequences of a group but the first. */
+function sharedTokens(held: readonly (SequenceLength & { group: number })[]): number {
+  const seen = new Set<number>()
+  return held.reduce((sum, { tokens, outputs, group }) => {
+    if (seen.has(group)) return sum + Math.max(0, tokens - outputs - 1)
+    seen.add(group)
+    return sum
+  }, 0)
 }
 
 /** As long as the config allows. */

@@ -3,6 +3,7 @@ import { totalmem } from 'node:os'
 import { type ErrorCode, InputError } from '../../errors/index.js'
 import { cudaDevice, type Device, DeviceError, requireDevice } from '../../tensor/index.js'
 import type { CheckedModel, CheckedModels } from './check-plan.js'
+import { keptBytes } from './memory-estimate.js'
 
 /** The models are valid, but this machine cannot run them. */
 export class MachineError extends InputError {
@@ -42,7 +43,7 @@ export function requireMachine(checked: CheckedModels): void {
 /** Permanent memory of a model. Activations are only estimated and must not stop a training. */
 function requireRoom(model: CheckedModel, checked: CheckedModels): void {
   const { use, memory } = model
-  const kept = memory.total - memory.activations
+  const kept = keptBytes(memory) + memory.gradients
   const available = deviceMemory(memory.device)
   if (available === undefined || kept <= available) return
   const { option, what } = causeOf(model)

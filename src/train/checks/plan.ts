@@ -4,7 +4,7 @@ import type { Role } from '../../model/index.js'
 import type { RewardNames } from '../../reward/index.js'
 import type { LoraConfig } from '../config/common.js'
 import type { GeneratorConfig } from '../config/generator.js'
-import type { Trained } from './memory-estimate.js'
+import type { Trained } from './pass-memory.js'
 
 /** One of the models and its use. */
 export interface PlannedUse {
@@ -59,6 +59,7 @@ export interface TrainingPlan {
 /** Samples of a rollout, tokens a prompt and a response may have, and whose memory generates. */
 export interface PlannedGeneration {
   readonly samples: number
+  readonly samplesPerPrompt: number
   readonly promptMaxLen: number | undefined
   readonly promptTruncation: 'left' | 'right' | 'reject'
   readonly maxNewTokens: number

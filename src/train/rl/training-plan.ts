@@ -57,6 +57,7 @@ export function planRl(config: RlConfig): TrainingPlan {
     sequences: config.trainBatchSize ?? samples,
     generation: {
       samples,
+      samplesPerPrompt: nSamplesPerPrompt,
       promptMaxLen,
       promptTruncation: config.promptTruncation,
       maxNewTokens,
