@@ -39,14 +39,17 @@ const destroyed = quickly({
   rewards: varied,
   iterations: 4,
   evaluation: { every: 2, temperature: 1, nSamplesPerPrompt: 4 },
-  optimizer: { lr: 0.3, maxGradNorm: null },
+  optimizer: { lr: 3, maxGradNorm: null },
 })
 
 const cases: readonly Case[] = [
   { verb: 'dpo', training: 'preference', label: 'preference', metric: 'loss/validation', values: opposite },
   { verb: 'reward train', training: 'reward', label: 'reward', metric: 'validation/accuracy', values: opposite },
   { verb: 'grpo', training: 'rl', label: 'grpo', metric: 'validation/reward', values: destroyed },
-  { verb: 'ppo', training: 'rl', label: 'ppo', metric: 'validation/reward', values: destroyed },
+  {
+    ...{ verb: 'ppo', training: 'rl', label: 'ppo', metric: 'validation/reward' },
+    values: { ...destroyed, klController: { kind: 'fixed', coef: 0 } },
+  },
 ]
 
 let model: string

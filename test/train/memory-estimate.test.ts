@@ -89,6 +89,9 @@ describe('the estimate against what a model of 4 to 7 MB really takes on the CPU
     near(real.gradients, estimate.gradients)
     near(real.moments, estimate.moments)
     const activations = real.peak - estimate.weights - estimate.gradients - estimate.moments
+    const peak = estimate.total / real.peak
+    expect(peak).toBeGreaterThan(0.85)
+    expect(peak).toBeLessThan(1.15)
     expect(estimate.activations / activations).toBeGreaterThan(0.75)
     expect(estimate.activations / activations).toBeLessThan(1.25)
   })
@@ -115,6 +118,23 @@ test('16-bit weights are trained through float32 copies', () => {
   // Measured on an H200: 23 GiB.
   expect(estimate.total / 2 ** 30 / 23).toBeGreaterThan(0.85)
   expect(estimate.total / 2 ** 30 / 23).toBeLessThan(1.15)
+})
+
+/** GB that an H200 had at its peak: a model of 360 million parameters, two batches of a step (docs/out-of-memory.md). */
+const targets = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'] as const
+test.each<[number, string, Partial<PlannedModel>]>([
+  [22.1, 'as it is', {}],
+  [41.0, 'float32', { dtype: 'float32' }],
+  [9.9, 'a smaller token budget', { tokens: 4096, sequences: 8 }],
+  [8.3, 'gradient checkpointing', { gradientCheckpointing: true }],
+  [17.4, 'LoRA', { trained: 'adapter', adapter: { rank: 16, targets: [...targets] } }],
+])('a peak of %d GB on a GPU, %s', (measured, _, changed) => {
+  const config = newConfig('qwen2', { ...sizes['0.5b'], vocabSize: 1056 }).decoder
+  const model = { name: 'policy', config, head: 'language', device: 'cuda', dtype: 'bfloat16', trained: 'weights' } as const
+  const size = { gradientCheckpointing: false, tokens: 16_384, longest: 512, sequences: 32, batches: 2 }
+  const { total } = estimateModel({ ...model, ...size, ...changed })
+  expect(total / 1e9 / measured).toBeGreaterThan(0.94)
+  expect(total / 1e9 / measured).toBeLessThan(1.06)
 })
 
 test('keys and values', () => {

@@ -108,7 +108,7 @@ export async function checkModels(
       dtype,
       batch,
       cache,
-      together: kept + cache + work,
+      together: kept + (plan.generation?.cache === 'freed' ? Math.max(cache, work) : cache + work),
       forRows: sized,
     }
   }

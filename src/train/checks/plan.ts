@@ -66,6 +66,8 @@ export interface PlannedGeneration {
   /** Samples that generate at once, where the config says. */
   readonly maxInFlight?: number | undefined
   readonly engine: 'here' | 'elsewhere'
+  /** `freed`: the engine gives its cache back before models score and train. Default `kept`. */
+  readonly cache?: 'kept' | 'freed'
 }
 
 /** What the configs of trainings on rows have in common. */

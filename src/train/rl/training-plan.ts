@@ -63,6 +63,7 @@ export function planRl(config: RlConfig): TrainingPlan {
       maxNewTokens,
       maxInFlight: config.generator.maxInFlight,
       engine: config.generator.type === 'local' ? 'here' : 'elsewhere',
+      cache: config.enableEngineSleep ? 'freed' : 'kept',
     },
     ...(config.generator.type === 'vllm' || config.generator.type === 'sglang'
       ? { servers: { config: config.generator, weights: weightsFor(config) } }
