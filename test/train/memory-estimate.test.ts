@@ -130,7 +130,14 @@ test.each<[number, string, Partial<PlannedModel>]>([
   [17.4, 'LoRA', { trained: 'adapter', adapter: { rank: 16, targets: [...targets] } }],
 ])('a peak of %d GB on a GPU, %s', (measured, _, changed) => {
   const config = newConfig('qwen2', { ...sizes['0.5b'], vocabSize: 1056 }).decoder
-  const model = { name: 'policy', config, head: 'language', device: 'cuda', dtype: 'bfloat16', trained: 'weights' } as const
+  const model = {
+    name: 'policy',
+    config,
+    head: 'language',
+    device: 'cuda',
+    dtype: 'bfloat16',
+    trained: 'weights',
+  } as const
   const size = { gradientCheckpointing: false, tokens: 16_384, longest: 512, sequences: 32, batches: 2 }
   const { total } = estimateModel({ ...model, ...size, ...changed })
   expect(total / 1e9 / measured).toBeGreaterThan(0.94)
