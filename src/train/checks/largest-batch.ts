@@ -46,7 +46,9 @@ export function largestBatch(
   // A step has at most this many batches of at least a token each: a rollout may have millions of samples.
   const most = Math.max(groupSize, Math.min(sequences, 2 * tokenBudget))
   const together = Math.ceil((generation?.samples ?? sequences) / alike)
-  const steps = largestSteps(groups, Math.min(together, 2 * tokenBudget))
+  const size = Math.min(together, 2 * tokenBudget)
+  // An epoch with fewer rows is one step of them all.
+  const steps = rows.length > 0 ? largestSteps(groups, size) : [Array.from({ length: size }, () => groups[0]!)]
   const sizes = steps.map(step => batchSize(step.slice(0, Math.ceil(most / alike)), { tokenBudget, groupSize, most }))
   return sizes.reduce((a, b) => (b.rows > a.rows ? b : a))
 }
@@ -65,11 +67,9 @@ function largestSteps(groups: readonly SequenceLength[][], size: number): Sequen
     return { first: i * size, tokens, longest }
   })
   const top = (by: 'tokens' | 'longest') => steps.toSorted((a, b) => b[by] - a[by]).slice(0, plannedSteps)
-  return [...new Set([...top('tokens'), ...top('longest')])].map(({ first }) => {
-    const found = groups.slice(first, first + size).sort((a, b) => longestOf(b) - longestOf(a))
-    // Rows come again where there are too few for a step.
-    return Array.from({ length: size }, (_, i) => found[i % found.length]!)
-  })
+  return [...new Set([...top('tokens'), ...top('longest')])].map(({ first }) =>
+    groups.slice(first, first + size).sort((a, b) => longestOf(b) - longestOf(a)),
+  )
 }
 
 interface StepOptions {
