@@ -41,7 +41,7 @@ export class Absence {
     if (this.since === undefined) {
       this.since = now
       const minutes = Number((patienceMs / 60_000).toPrecision(3))
-      this.tell('waiting', `reward "${source}": ${error.message}. Waiting up to ${minutes} minutes`)
+      this.tell('waiting', `reward "${source}": ${error.message}. Waiting up to ${minutes} minutes.`)
     }
     const left = this.since + patienceMs - now
     return left <= 0 ? undefined : Math.min(left, Math.max(20, Math.min(15_000, patienceMs / 20)))

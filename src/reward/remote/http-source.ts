@@ -220,5 +220,7 @@ function transportError(where: string, error: unknown, hide: (text: string) => s
   const problem = tlsProblem(cause, shown)
   if (problem) return new SourceError('unreachable', `${where}: ${problem.what}${shownCause}. ${problem.remedy}`)
   const hint = /^HPE_/.test(cause) ? '. The answer is not HTTP: if the server speaks TLS, use https://.' : ''
-  return new SourceError('unreachable', `${where}: ${shown}${shownCause}${hint}`, { repeat: 'retryable' })
+  return new SourceError('unreachable', `${where}: ${shown}${shown.includes(cause) ? '' : shownCause}${hint}`, {
+    repeat: 'retryable',
+  })
 }

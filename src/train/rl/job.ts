@@ -352,7 +352,8 @@ async function loadParts(
       patienceMinutes: rewards.patienceMinutes ?? config.rewardPatienceMinutes,
       onAway: event => {
         run.event('reward', { ...event })
-        job.report.line(event.message)
+        if (event.what === 'waiting') job.report.warn(event.message)
+        else job.report.line(event.message)
       },
       klController: config.klController,
     })
