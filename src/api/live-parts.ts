@@ -67,7 +67,8 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
       await model.export(path, { what })
       if (tokenizer && what !== 'adapter') await copyTokenizer(tokenizer.dir, path)
     }
-    if (option === 'model') refuseLoadOptions(values)
+    if (option === 'model') refuseLoadOptions(values, model)
+    if (option === 'model' || option === 'critic.model') refuseOptimizerOptions(section)
     add(section, key, { option, allow: option, name: `models/${option}`, write: write(adapted ? 'base' : 'model') })
     if (adapted) add(values, 'adapter', { option, allow: option, name: 'models/adapter', write: write('adapter') })
     if (model instanceof LocalModel) values.device ??= model.device
@@ -160,13 +161,22 @@ const liveGenerator = (generator: Generator): GeneratorDefinition =>
   })
 
 /** What is decided when a model is loaded. */
-function refuseLoadOptions(values: Values): void {
-  for (const option of ['lora', 'adapter', 'freezeBackbone'])
-    if (values[option] !== undefined)
-      throw new InputError(
-        `${option}: only for a model that the run loads; load the model with it, or give its directory`,
-      )
+function refuseLoadOptions(values: Values, model: TokenModel): void {
+  for (const option of ['lora', 'adapter', 'freezeBackbone', 'residualDtype', 'gradientCheckpointing'])
+    if (values[option] !== undefined && values[option] !== false) throw loadedWith(option)
+  const { dtype } = values
+  if (dtype !== undefined && model instanceof LocalModel && dtype !== model.dtype) throw loadedWith('dtype')
 }
+
+/** The state of the optimiser is a part of the model. */
+function refuseOptimizerOptions({ optimizer }: Values): void {
+  if (typeof optimizer !== 'object' || optimizer === null) return
+  for (const option of ['betas', 'eps', 'weightDecay', 'masters'])
+    if ((optimizer as Values)[option] !== undefined) throw loadedWith(`optimizer.${option}`)
+}
+
+const loadedWith = (option: string): InputError =>
+  new InputError(`${option}: only for a model that the run loads; load the model with it, or give its directory`)
 
 /** A run that goes on keeps what it was started with, and what is given now has to be the same. */
 async function placePart({ option, path, allow, write }: Part, how: Placing, run: string): Promise<void> {

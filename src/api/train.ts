@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { DataSpec } from '../data/index.js'
 import { InputError } from '../errors/index.js'
-import type { Role, TokenModel } from '../model/index.js'
+import { LocalModel, type Role, type TokenModel } from '../model/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
@@ -114,11 +114,7 @@ export interface PresetOptions<Row extends object = object>
 }
 
 export interface RlOptions<Row extends object = object> extends PresetOptions<Row> {
-  /**
-   * Preset of options, or your own (`defineAlgorithm`, or its file); the options that are given here win.
-   *
-   * @defaultValue `"grpo"`
-   */
+  /** Preset of options, or your own (`defineAlgorithm`, or its file); options that are given here win. @defaultValue `"grpo"` */
   readonly algorithm?: RlInput['algorithm']
 }
 
@@ -195,7 +191,9 @@ function train(name: TrainingName, verb: string, options: RunOptions & { readonl
     if (resume && output === undefined) throw new InputError(`${verb}: resume: needs output, the directory of the run`)
     const directory = resolve(output ?? (await mkdtemp(join(tmpdir(), `whetstone-${verb}-`))))
     const { values, live, place } = givenParts(given, directory)
-    const layer = { origin: verb, values: { ...values, output: directory }, directory: process.cwd() }
+    // Models that the run loads are like the one that it is given.
+    const like = live.model instanceof LocalModel ? { dtype: live.model.dtype } : {}
+    const layer = { origin: verb, values: { ...like, ...values, output: directory }, directory: process.cwd() }
     const start = { training, ...training.resolve(await loadDefinitions([layer])), live, resume, allowChange, report }
     const placed = (existing: 'replace' | 'compare') => place({ existing, allowChange, signal })
     return runTraining({ ...start, signal: signal ?? new AbortController().signal, place: placed }, emit)

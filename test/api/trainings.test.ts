@@ -156,9 +156,26 @@ test('a model of another role, and options that a loaded model no longer takes, 
     'sft: model: expected a language model, got a value model',
   )
   const live = await liveModel()
-  await expect(sft({ ...options, model: live, data, lora: {} })).rejects.toThrow(
-    'lora: only for a model that the run loads',
+  for (const [option, given] of Object.entries({
+    lora: { lora: {} },
+    dtype: { dtype: 'bfloat16' },
+    gradientCheckpointing: { gradientCheckpointing: true },
+    'optimizer.eps': { optimizer: { eps: 1e-6 } },
+  } as const))
+    await expect(sft({ ...options, model: live, data, ...given })).rejects.toThrow(
+      `${option}: only for a model that the run loads`,
+    )
+  const critic = { optimizer: { masters: 'exact' as const }, model: value }
+  await expect(ppo({ ...rollouts, model, data: rows, rewards: () => 1, critic })).rejects.toThrow(
+    'optimizer.masters: only for a model that the run loads',
   )
+})
+
+test('models that a run loads have the dtype of the one that it is given', async () => {
+  const live = await LocalModel.load(model, { role: 'language', device: 'cpu', dtype: 'bfloat16' })
+  atEnd(() => live.dispose())
+  const { directory } = await grpo({ ...rollouts, iterations: 1, model: live, data: rows, rewards: () => 1 })
+  expect((await Run.read(directory)).config.config).toMatchObject({ dtype: 'bfloat16' })
 })
 
 test('preferences and reward models', async () => {

@@ -93,11 +93,19 @@ export interface StartOptions {
 
 export async function start(options: Readonly<Record<string, unknown>>, rest: StartOptions = {}): Promise<JobResult> {
   const { config, origins } = resolveRlConfig(await loadDefinitions([{ origin: 'test', values: options }]))
-  const { resume = false, allowChange = [], stopAt, stop = new AbortController() } = rest
-  const report = silentReport(stage => {
-    if (stage === stopAt) stop.abort()
+  const { resume = false, allowChange = [], stopAt, stop } = rest
+  return runRl({ config, origins, resume, allowChange, ...stoppedAt(stopAt, stop) })
+}
+
+/** A report and the signal that it stops its run with, at the first time of a stage. */
+export function stoppedAt(
+  stage: string | undefined,
+  stop = new AbortController(),
+): { report: Report; signal: AbortSignal } {
+  const report = silentReport(now => {
+    if (now === stage) stop.abort()
   })
-  return runRl({ config, origins, resume, allowChange, report, signal: stop.signal })
+  return { report, signal: stop.signal }
 }
 
 /** Bytes of the weights that a run ended with. */

@@ -1,6 +1,7 @@
 /** The factors of the matrix of combinations, and the world its runs live in: models of some thousand weights, and servers of them. */
 import { advantageEstimators } from '../../../src/maths/index.js'
 import { initModel, LocalModel, newConfig } from '../../../src/model/index.js'
+import { connectVllm, LocalEngine } from '../../../src/rollout/index.js'
 import { MIN_VOCAB_SIZE, Tokenizer, trainTokenizer } from '../../../src/text/index.js'
 import { algorithmNames } from '../../../src/train/rl/algorithms.js'
 import { atEnd } from '../../support/at-end.js'
@@ -8,7 +9,8 @@ import { SglangServer } from '../../support/doubles/sglang-server.js'
 import { toyVocabSize } from '../../support/doubles/toy-model.js'
 import { ToyTransformer } from '../../support/doubles/toy-transformer.js'
 import { VllmServer } from '../../support/doubles/vllm-server.js'
-import { fresh, written } from '../../support/files.js'
+import { fresh, jsonl, written } from '../../support/files.js'
+import { Anew, filled, ownEstimator, ownGenerator, ownLoss, ownPreset, ownReward } from './combinations-own.js'
 
 export type Options = Readonly<Record<string, unknown>>
 export interface Factor {
@@ -23,7 +25,8 @@ const shape = { hidden: 8, intermediate: 12, layers: 1, heads: 2, kvHeads: 1, he
 const corpus = written('corpus.txt', 'Question Question Question 0 1 2 3 4 5 6 7:\n')
 const tokenizerDirectory = fresh('tokenizer')
 await trainTokenizer({ files: [corpus], vocabSize: MIN_VOCAB_SIZE, out: tokenizerDirectory })
-const { bosId, eosId, padId } = await Tokenizer.load(tokenizerDirectory)
+const tokenizer = await Tokenizer.load(tokenizerDirectory)
+const { bosId, eosId, padId } = tokenizer
 
 async function tinyModel(seed: number): Promise<string> {
   const config = newConfig('qwen2', { ...shape, vocabSize: toyVocabSize })
@@ -53,10 +56,17 @@ const functionReward = written(
 )
 const modelReward = written('rewards.yaml', `sources: { taste: { type: model, path: ${await rewardModel()} } }\n`)
 
-const prompts = written(
-  'prompts.jsonl',
-  Array.from({ length: 7 }, (_, nr) => `${JSON.stringify({ prompt: `Question ${nr}:`, nr })}\n`).join(''),
-)
+/** The same in a program. */
+const codeReward = ({ response, sample, row }: { response: string; sample: number; row: { nr: number } }): number =>
+  row.nr % 3 === 0 ? 1 : response.length / 8 + sample / 3
+
+const rows = Array.from({ length: 7 }, (_, nr) => ({ prompt: `Question ${nr}:`, nr }))
+const prompts = jsonl(rows, 'prompts')
+async function* rowsLater() {
+  for (const row of rows) yield row
+}
+const laterRows = new Anew(async () => ({ part: rowsLater() }), rowsLater)
+
 const demonstrations = written(
   'demonstrations.jsonl',
   ['a', 'b', 'c'].map(text => `${JSON.stringify({ prompt: `${text}?`, completion: text })}\n`).join(''),
@@ -82,6 +92,33 @@ const served = (type: string, { url }: { url: string }): Options => ({
   generator: { type, urls: [url], weightsDirectory: serverWeights, patienceMinutes: 0.2 },
 })
 
+/** Models of a program, which come with the dtype of their run. */
+type Dtype = 'float32' | 'bfloat16'
+const liveModel = async (directory: string, role: 'language' | 'value', file?: string) => {
+  const load = (dtype: Dtype) => LocalModel.load(directory, { role, dtype, device: 'cpu' })
+  const known = { float32: await load('float32'), bfloat16: await load('bfloat16') }
+  for (const model of Object.values(known)) atEnd(() => model.dispose())
+  const dtypeOf = ({ dtype = 'float32' }: Options) => dtype as Dtype
+  const make = async (options: Options) => {
+    const part = await load(dtypeOf(options))
+    return { part, end: () => part.dispose() }
+  }
+  return new Anew(make, options => known[dtypeOf(options)], file)
+}
+
+/** A client of servers that a program connected itself. */
+const connect = () =>
+  connectVllm({ urls: [vllm.url], vocabSize: toyVocabSize, tokenizer, modelDirectory: policy, patienceMs: 12_000 })
+const closed = await connect()
+await closed.close()
+const liveClient = new Anew(
+  async () => {
+    const part = await connect()
+    return { part, end: () => part.close() }
+  },
+  () => closed,
+)
+
 const named = (names: readonly string[], option: string): Record<string, Options> =>
   Object.fromEntries(names.map(name => [name, { [option]: name }]))
 
@@ -90,12 +127,25 @@ const kl = (kind: 'fixed' | 'adaptive', useKlLoss: boolean): Options => ({
   klController: kind === 'fixed' ? { kind, coef: 0.05 } : { kind, coef: 0.05, target: 0.01 },
 })
 
+const presets = ['grpo', ...algorithmNames.filter(name => name !== 'grpo')]
 /** `grpo` is another name of `group_norm`. */
 const estimators = ['group_norm', ...advantageEstimators.filter(name => name !== 'group_norm' && name !== 'grpo')]
 
 export const factors: readonly Factor[] = [
-  { name: 'preset', levels: named(['grpo', ...algorithmNames.filter(name => name !== 'grpo')], 'algorithm') },
-  { name: 'estimator', levels: named(estimators, 'advantageEstimator') },
+  { name: 'preset', levels: { ...named(presets, 'algorithm'), own: { algorithm: ownPreset } } },
+  {
+    name: 'estimator',
+    levels: {
+      ...named(estimators, 'advantageEstimator'),
+      own: { advantageEstimator: ownEstimator, estimatorOptions: { factor: 2 } },
+    },
+  },
+  { name: 'loss', levels: { preset: {}, own: { loss: ownLoss, lossOptions: { scale: 2 } } } },
+  // Of definitions, and of the models of reference and critic.
+  { name: 'given', levels: { 'as files': {}, 'in code': { way: 'in code' } } },
+  { name: 'data', levels: { file: {}, list: { data: rows }, iterable: { data: laterRows } } },
+  { name: 'model', levels: { directory: {}, live: { model: await liveModel(policy, 'language') } } },
+  { name: 'tokenizer', levels: { "the model's": {}, live: { tokenizer } } },
   {
     name: 'KL',
     levels: {
@@ -107,7 +157,16 @@ export const factors: readonly Factor[] = [
       'adaptive as a loss': kl('adaptive', true),
     },
   },
-  { name: 'engine', levels: { local: {}, vLLM: served('vllm', vllm), SGLang: served('sglang', sglang) } },
+  {
+    name: 'engine',
+    levels: {
+      local: {},
+      vLLM: served('vllm', vllm),
+      SGLang: served('sglang', sglang),
+      own: { generator: { type: ownGenerator, options: { samples: 3 } } },
+      live: { generator: liveClient },
+    },
+  },
   { name: 'sleep', levels: { off: {}, on: { enableEngineSleep: true } } },
   { name: 'packing', levels: { on: {}, off: { packingSamples: false } } },
   {
@@ -118,11 +177,18 @@ export const factors: readonly Factor[] = [
     name: 'critic',
     levels: {
       default: {},
-      own: { critic: { model: reference, valueClip: null } },
+      own: { critic: { model: await liveModel(reference, 'value', reference), valueClip: null } },
       warm: { critic: { warmupIterations: 1 } },
     },
   },
-  { name: 'reference', levels: { default: {}, directory: { reference }, 'adapter-off': { reference: 'adapter-off' } } },
+  {
+    name: 'reference',
+    levels: {
+      default: {},
+      own: { reference: await liveModel(reference, 'language', reference) },
+      'adapter-off': { reference: 'adapter-off' },
+    },
+  },
   {
     name: 'sampling',
     levels: {
@@ -152,14 +218,22 @@ export const factors: readonly Factor[] = [
     },
   },
   { name: 'samples', levels: { two: {}, one: { nSamplesPerPrompt: 1 } } },
-  { name: 'rewards', levels: { function: {}, model: { rewards: modelReward } } },
+  {
+    name: 'rewards',
+    levels: {
+      file: {},
+      model: { rewards: modelReward },
+      defined: { rewards: ownReward },
+      function: { rewards: codeReward },
+    },
+  },
   {
     name: 'reward processing',
     levels: {
       none: {},
       overlong: { overlongBuffer: true, overlongBufferLen: 2 },
       running: { rewardRunningNorm: true, rewardRunningNormMinusMean: true },
-      clips: { rewardClip: 0.5, advantageClip: 0.5 },
+      clips: { rewardClip: 1.5, advantageClip: 0.5 },
       whitened: { advantagesNorm: true },
     },
   },
@@ -190,6 +264,47 @@ const base: Options = {
 export function optionsOf(row: readonly number[]): Options {
   return Object.assign({}, base, ...row.map((level, factor) => Object.values(factors[factor]!.levels)[level]))
 }
+
+const { capabilities } = new LocalEngine(await LocalModel.load(policy, { role: 'language', device: 'cpu' }), {
+  tokenizer,
+})
+
+/** The options as checks see them before a run, and what its generator can do where its name does not say it. */
+export function knownOf({ way = 'files', ...options }: Options) {
+  const given = filled(options, one => {
+    if (one instanceof Anew) return way === 'files' && one.file !== undefined ? one.file : one.known(options)
+    return way === 'files' ? one.loaded : one.inCode
+  })
+  const { generator } = options
+  if (generator === liveClient) return { given, capabilities: closed.capabilities }
+  const isOwn = (generator as { type?: unknown } | undefined)?.type === ownGenerator
+  return { given, capabilities: isOwn ? capabilities : undefined }
+}
+
+/** The options as a config or a program gives them for one start, and what ends the live parts after it. */
+export async function givenOf({ way = 'files', ...options }: Options) {
+  const ends: (() => unknown)[] = []
+  const live = new Map<Anew, unknown>()
+  const isFile = (one: Anew): boolean => way === 'files' && one.file !== undefined
+  const found: Anew[] = []
+  filled(options, one => one instanceof Anew && !isFile(one) && found.push(one))
+  for (const one of found) {
+    const { part, end } = await one.make(options)
+    live.set(one, part)
+    if (end) ends.push(end)
+  }
+  const given = filled(options, one => {
+    if (one instanceof Anew) return isFile(one) ? one.file : live.get(one)
+    return way === 'files' ? one.file : one.inCode
+  })
+  const end = async (): Promise<void> => {
+    for (const one of ends) await one()
+  }
+  return { given, end }
+}
+
+/** Definitions that a run may have been given in code. */
+export const ownDefinitions = [ownEstimator, ownGenerator, ownLoss, ownPreset].map(({ inCode }) => inCode)
 
 /** The levels of a row that ask for something, as a person reads them. */
 export function titleOf(row: readonly number[]): string {
