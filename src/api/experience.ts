@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dataOptionsSchema, openDataset, type PromptExample } from '../data/index.js'
 import { type ExperienceBatch, FastExperienceMaker } from '../experience/index.js'
-import { LocalModel, type TokenModel } from '../model/index.js'
+import { LocalModel, MultimodalProcessor, type TokenModel } from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
 import { locateRewardModels, RewardComputationEngine, type RewardEngineOptions } from '../reward/index.js'
 import { eventLine, type Generator } from '../rollout/index.js'
@@ -225,8 +225,11 @@ async function loadParts(
   const reference = live.reference ?? off ?? (named && (await load('language', named, 'the reference')))
   const critic = live.critic ?? (criticPath === undefined ? undefined : await load('value', criticPath, 'the critic'))
   const generator = live.generator ?? (await open())
+  const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
+  const processor = live.model ? undefined : await MultimodalProcessor.of(actor, config.model, { encode })
   return {
     ...{ actor, tokenizer, generator },
+    ...(processor ? { processor } : {}),
     ...(reference ? { reference } : {}),
     ...(critic ? { critic } : {}),
     ...(klController ? { klController } : {}),

@@ -6,6 +6,7 @@ import { EpochOrder, type Visit } from './epoch-order.js'
 import { DataError } from './errors.js'
 import { type ExampleSource, FixedSet, ShuffledStream } from './example-stream.js'
 import type { GrowingList } from './files/row-index.js'
+import type { RowProcessor } from './media-rows.js'
 import type { DataOptions, DataSpec } from './options.js'
 import type { PromptRow } from './prompts.js'
 import { RowStore } from './row-store.js'
@@ -89,6 +90,7 @@ function empty(store: RowStore<ExampleKind>, what: string): DataError {
 class OpenDataset<K extends ExampleKind> implements Dataset<K> {
   readonly report: DataReport
   readonly fingerprints: Readonly<Record<string, string>>
+  #processor: RowProcessor | null | undefined
 
   constructor(
     readonly kind: K,
@@ -112,6 +114,10 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
       train: new EpochOrder({ sources: weighted(store.examples, weights), seed: 0, shuffle: false }).size,
       validation: heldOut,
     }
+  }
+
+  readMediaWith(processor: RowProcessor | null): void {
+    this.#processor = processor
   }
 
   train(tokenizer: Tokenizer): ExampleStream<Examples[K]> {
@@ -152,7 +158,7 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
   ): ExampleSource<Examples[K]> {
     checkTemplate(tokenizer, store, this.options)
     const sources = weighted(lists, weights)
-    const encodeOptions = { ...this.options, tokenizer }
+    const encodeOptions = { ...this.options, tokenizer, processor: this.#processor }
     return {
       order: new EpochOrder({ sources, seed: this.options.seed, shuffle }),
       bytesOf: ({ source, place }) => store.bytesOf(lists[source]!, place),

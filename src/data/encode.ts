@@ -10,8 +10,10 @@ import {
 } from '../text/index.js'
 import type { ConversationRow } from './formats/conversations.js'
 import type { LabelledRow } from './formats/labelled.js'
+import type { MediaOfRow } from './formats/media.js'
 import type { PreferenceRow } from './formats/preferences.js'
 import { type Answer, type Prompt, withSystem } from './formats/prompt.js'
+import { encodeWithMedia, type MediaRow, type RowProcessor } from './media-rows.js'
 import type { DataOptions } from './options.js'
 import type { FilePrompt } from './prompts.js'
 import type { StoredRow } from './row-store.js'
@@ -27,15 +29,19 @@ import {
 
 /** What a row of each kind is before it is encoded. */
 export interface Rows {
-  conversations: ConversationRow
-  preferences: PreferenceRow
-  labelled: LabelledRow
+  conversations: ConversationRow & MediaOfRow
+  preferences: PreferenceRow & MediaOfRow
+  labelled: LabelledRow & MediaOfRow
   prompts: FilePrompt
 }
 
 export interface EncodeOptions
   extends Pick<DataOptions, 'maxLength' | 'overlong' | 'systemPrompt' | 'chatTemplate' | 'trainOn'> {
   readonly tokenizer: Tokenizer
+  /** What reads images and videos. Null: the model reads text alone. Undefined: not known yet, and placeholders are not expanded. */
+  readonly processor?: RowProcessor | null | undefined
+  /** Types of parts besides text in messages, once media are placed. */
+  readonly mediaTypes?: readonly string[] | undefined
   readonly answerEnd?: AnswerEnd | undefined
 }
 
@@ -65,7 +71,11 @@ export async function encodeRow<K extends ExampleKind>(
   options: EncodeOptions,
 ): Promise<Encoded<Examples[K]>> {
   try {
-    return await encoders[kind](stored, options)
+    const encode = (row: unknown, given: EncodeOptions) => encoders[kind](row as StoredRow<Rows[K]>, given)
+    // The generator encodes prompts.
+    return kind === 'prompts'
+      ? await encode(stored, options)
+      : await encodeWithMedia(stored as MediaRow, options, encode)
   } catch (error) {
     if (error instanceof ChatTemplateError) return dropped('template', error.message)
     throw error
@@ -95,10 +105,10 @@ async function conversationSequence(
 ): Promise<Sequence> {
   const { tokenizer } = options
   if (row.form === 'messages') {
-    const { ids, assistantMask } = await tokenizer.encodeConversation(
-      row.messages,
-      row.tools ? { tools: row.tools } : {},
-    )
+    const { ids, assistantMask } = await tokenizer.encodeConversation(row.messages, {
+      ...(row.tools ? { tools: row.tools } : {}),
+      ...mediaOptions(options),
+    })
     return supervisedSequence({ ids, trained: assistantMask, promptId, row })
   }
   if (row.form === 'text') {
@@ -158,7 +168,8 @@ async function encodePromptRow(
 ): Promise<Encoded<PromptExample>> {
   const { tokenizer, maxLength, overlong = 'drop' } = options
   const prompt = asTurns(row.prompt, options)
-  if (maxLength !== undefined && overlong === 'drop') {
+  // How long media are is known when they are read.
+  if (maxLength !== undefined && overlong === 'drop' && row.mediaRoot === undefined) {
     const { length } = await encodeTurns(prompt, tokenizer)
     if (length > maxLength) return tooLong(length, maxLength)
   }
@@ -189,10 +200,12 @@ async function encodeAnswer(prompt: Prompt, answer: Answer, options: EncodeOptio
   const messages: readonly ChatMessage[] =
     typeof turns === 'string' ? withSystem([{ role: 'user', content: turns }], options) : turns
   const said: readonly ChatMessage[] = typeof answer === 'string' ? [{ role: 'assistant', content: answer }] : answer
-  const encoded = await tokenizer.encodeAnswer(messages, said)
+  const encoded = await tokenizer.encodeAnswer(messages, said, mediaOptions(options))
   const { prompt: before, answer: turn, tail } = encoded
   return { turns: messages, prompt: before, answer: answerEnd === 'template' ? [turn, tail] : [turn] }
 }
+
+const mediaOptions = ({ mediaTypes }: EncodeOptions) => (mediaTypes ? { mediaTypes } : {})
 
 /** The model must learn to stop. */
 function withEos(ids: Int32Array, { eosId }: Tokenizer): Int32Array[] {

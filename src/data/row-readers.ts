@@ -3,6 +3,7 @@ import type { Rows } from './encode.js'
 import { type FoundRow, readConversation } from './formats/conversations.js'
 import { type FieldOptions, RowFields, RowProblem } from './formats/fields.js'
 import { readLabelled } from './formats/labelled.js'
+import { mediaColumns } from './formats/media.js'
 import { readPreferences } from './formats/preferences.js'
 import { dressPrompt, type PromptOptions } from './formats/prompt.js'
 import { promptFrom } from './prompts.js'
@@ -49,7 +50,10 @@ export function readRowAs<K extends ExampleKind>(
   try {
     const hash = hashRow(checked.row)
     const fields = new RowFields(checked.row, options)
-    return { kind: 'row', hash, roles: fields.roles, ...read(fields, options, where) }
+    const found = read(fields, options, where)
+    const media = mediaColumns(fields)
+    const examples = found.examples.map(example => ({ ...example, ...media }))
+    return { kind: 'row', hash, roles: fields.roles, ...found, examples }
   } catch (error) {
     if (!(error instanceof RowProblem)) throw error
     return { kind: 'bad', reason: error.reason, message: error.message }

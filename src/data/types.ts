@@ -1,6 +1,8 @@
 /** What trainers get of a dataset: examples as sequences, in an order that a seed decides, from any place of it. */
+
 import type { Sequence } from '../sequence/index.js'
 import type { Tokenizer } from '../text/index.js'
+import type { RowProcessor } from './media-rows.js'
 import type { FilePrompt } from './prompts.js'
 
 /** What a row of data is for. */
@@ -122,6 +124,8 @@ export interface Dataset<K extends ExampleKind> {
   readonly report: DataReport
   /** The SHA-256 of each file, by path. */
   readonly fingerprints: Readonly<Record<string, string>>
+  /** Says what reads the images and videos of rows from now on. Null: the model reads text alone, and rows with media are left out. */
+  readMediaWith(processor: RowProcessor | null): void
   train(tokenizer: Tokenizer): ExampleStream<Examples[K]>
   /** Undefined where nothing is held out. */
   validation(tokenizer: Tokenizer): ExampleSet<Examples[K]> | undefined

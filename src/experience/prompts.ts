@@ -2,7 +2,15 @@
 import type { DataRow, Prompt, PromptRow } from '../data/index.js'
 import type { MultimodalProcessor } from '../model/index.js'
 import { type MediaItem, promptSequence, type Sequence } from '../sequence/index.js'
-import { type ChatMessage, encodeTurns, fitPrompt, placeMedia, promptTurns, type Tokenizer } from '../text/index.js'
+import {
+  type ChatMessage,
+  encodeTurns,
+  fitPrompt,
+  placedTypes,
+  placeMedia,
+  promptTurns,
+  type Tokenizer,
+} from '../text/index.js'
 import type { ExperienceConfig } from './config.js'
 
 export interface EncodedPrompt {
@@ -71,7 +79,7 @@ export async function encodePrompt(row: PromptRow, options: EncodeOptions): Prom
   }
   const { processor } = options
   if (!processor) throw new RangeError('images and videos need a vision-language model and its processor')
-  const ids = turns instanceof Int32Array ? turns : await encodeTurns(turns, tokenizer)
+  const ids = turns instanceof Int32Array ? turns : await encodeTurns(turns, tokenizer, { mediaTypes: placedTypes })
   const place = row.mediaRoot === undefined ? {} : { baseDirectory: row.mediaRoot, root: row.mediaRoot }
   const processed = await processor.process(ids, placed, place)
   if (processed.kind === 'failed') return { ...known, sequence: sequenceOf(ids), mediaProblem: processed.message }

@@ -4,6 +4,7 @@ export { type FrameRequest, type FrameSampling, gridTimes, sampledFrames, timeTe
 export type { ImageInput, RawPixels, RawVideo, VideoInput } from './inputs.js'
 export { MediaError, type MediaReason } from './media-error.js'
 export {
+  type ExpandedPlaceholders,
   expandPlaceholders,
   type PlaceholderRules,
   type Placeholders,

@@ -27,6 +27,14 @@ export interface Placeholders {
   readonly videos: readonly PreparedMedia[]
 }
 
+export interface ExpandedPlaceholders {
+  readonly ids: Int32Array
+  /** In the order of their runs. */
+  readonly media: readonly MediaItem[]
+  /** For each id, the index of the given id that it comes from. */
+  readonly from: Int32Array
+}
+
 /**
  * Ids with a placeholder for every token of every item, and where these are. Ids that have all placeholders already, in runs that
  * fit the items, stay as they are. Ids with one for each item are expanded. Anything else is an error, because tokens and pixels
@@ -35,12 +43,13 @@ export interface Placeholders {
 export async function expandPlaceholders(
   { ids, images, videos }: Placeholders,
   rules: PlaceholderRules,
-): Promise<{ ids: Int32Array; media: MediaItem[] }> {
+): Promise<ExpandedPlaceholders> {
   if (typeof rules.videoTime === 'object' && videos.some(({ secondsPerGrid }) => secondsPerGrid === undefined))
     throw new MediaError('form', noTimes)
   const found = runsOf(ids, rules)
   const expanded = takeRuns(found, { images, videos }, rules)
-  if (expanded && !(await isAmbiguous(ids, expanded, rules))) return { ids: Int32Array.from(ids), media: expanded }
+  if (expanded && !(await isAmbiguous(ids, expanded, rules)))
+    return { ids: Int32Array.from(ids), media: expanded, from: Int32Array.from(ids, (_, at) => at) }
   const singles = { image: images.length, video: videos.length }
   const counts = { image: 0, video: 0 }
   for (const { kind, count } of found) counts[kind] += count
@@ -106,19 +115,17 @@ async function isAmbiguous(
   return false
 }
 
-async function expand(
-  ids: ArrayLike<number>,
-  media: Media,
-  rules: PlaceholderRules,
-): Promise<{ ids: Int32Array; media: MediaItem[] }> {
+async function expand(ids: ArrayLike<number>, media: Media, rules: PlaceholderRules): Promise<ExpandedPlaceholders> {
   const left = { image: [...media.images], video: [...media.videos] }
   const expanded: number[] = []
+  const from: number[] = []
   const items: MediaItem[] = []
   for (let at = 0; at < ids.length; at++) {
     const id = ids[at]!
     const kind = kindOf(id, rules)
     if (!kind) {
       expanded.push(id)
+      from.push(at)
       continue
     }
     const pixels = left[kind].shift()!
@@ -131,8 +138,9 @@ async function expand(
       if (withTimes) expanded.push(rules.visionEndId)
     }
     items.push({ pixels, runs })
+    while (from.length < expanded.length) from.push(at)
   }
-  return { ids: Int32Array.from(expanded), media: items }
+  return { ids: Int32Array.from(expanded), media: items, from: Int32Array.from(from) }
 }
 
 async function timeIds({ times }: PreparedMedia, step: number, { encode }: PlaceholderRules): Promise<number[]> {

@@ -14,6 +14,7 @@ import {
   type VisionFamily,
 } from '../media/index.js'
 import type { MediaItem } from '../sequence/index.js'
+import type { TokenModel } from './token-model.js'
 
 export interface MultimodalProcessorOptions extends Omit<MediaProcessorOptions, 'config'> {
   /** Token ids of a text, without special tokens: the model's tokenizer. */
@@ -26,6 +27,8 @@ export type ProcessedPrompt =
       readonly ids: Int32Array
       /** At their places among the ids. */
       readonly media: readonly MediaItem[]
+      /** For each id, the index of the given id that it comes from. */
+      readonly from: Int32Array
       readonly images: readonly PreparedMedia[]
       readonly videos: readonly PreparedMedia[]
     }
@@ -63,6 +66,15 @@ export class MultimodalProcessor {
       videoTime,
       encode,
     })
+  }
+
+  /** Of a model that was loaded from a directory; undefined for a model that reads text alone. */
+  static async of(
+    { capabilities }: Pick<TokenModel, 'capabilities'>,
+    directory: string,
+    options: MultimodalProcessorOptions,
+  ): Promise<MultimodalProcessor | undefined> {
+    return capabilities.media ? MultimodalProcessor.load(directory, options) : undefined
   }
 
   /** Ids of a prompt with all placeholders, and its media. Only an abort is thrown. */

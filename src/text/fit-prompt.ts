@@ -1,5 +1,6 @@
 /** Prompts as the ids that a model is asked with: encoded once, and cut where they are too long without losing what frames them. */
 import type { ChatMessage } from './chat-messages.js'
+import type { ChatOptions } from './chat-template.js'
 import { ChatTemplateError } from './errors.js'
 import type { Tokenizer } from './tokenizer.js'
 
@@ -18,10 +19,14 @@ export function promptTurns(prompt: TextPrompt, tokenizer: Tokenizer, chatTempla
 }
 
 /** The ids of a prompt: a conversation ends with the header of the assistant's turn, a text is taken as it is. */
-export function encodeTurns(turns: TextPrompt, tokenizer: Tokenizer): Promise<Int32Array> {
+export function encodeTurns(
+  turns: TextPrompt,
+  tokenizer: Tokenizer,
+  options: Pick<ChatOptions, 'mediaTypes'> = {},
+): Promise<Int32Array> {
   return typeof turns === 'string'
     ? tokenizer.encodePrompt(turns)
-    : tokenizer.encodeChat(turns, { addGenerationPrompt: true })
+    : tokenizer.encodeChat(turns, { ...options, addGenerationPrompt: true })
 }
 
 interface FitOptions {

@@ -19,6 +19,9 @@ export interface PlacedMedia<P extends TextPrompt = TextPrompt> {
   readonly videos: readonly unknown[]
 }
 
+/** Types of the parts that {@link placeMedia} writes. */
+export const placedTypes: readonly string[] = ['image', 'video']
+
 /** Fields of a part that hold its image or video. */
 const holders: Readonly<Record<Kind, readonly string[]>> = {
   image: ['image', 'image_url', 'url', 'path', 'bytes', 'data'],

@@ -1,12 +1,14 @@
-import { writeFileSync } from 'node:fs'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { openDataset } from '../../src/data/index.js'
 import { MultimodalDataProcessor } from '../../src/experience/index.js'
 import { encodePrompt } from '../../src/experience/prompts.js'
 import { MultimodalProcessor } from '../../src/model/index.js'
+import { Tokenizer } from '../../src/text/index.js'
 import { temporaryDirectory } from '../support/files.js'
-import { tokenizer } from '../support/tokenizers.js'
+import { templateFile, tokenizer, tokenizerPath } from '../support/tokenizers.js'
 
 const fixtures = fileURLToPath(new URL('../fixtures', import.meta.url))
 const pictures = join(fixtures, 'media/qwen2_5_vl')
@@ -18,6 +20,11 @@ const processor = await MultimodalProcessor.load(join(fixtures, 'models/qwen2_5_
 const image = '<|vision_start|><|image_pad|><|vision_end|>'
 const video = '<|vision_start|><|video_pad|><|vision_end|>'
 const frames = { frames: ['video0/00.png', 'video0/01.png', 'video0/02.png'], fps: 2 }
+
+const template = `{% for message in messages %}<|im_start|>{{ message.role }}
+{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}<|im_end|>
+{% endfor %}`
+const vision = await Tokenizer.load(tokenizerPath, { chatTemplate: await templateFile(template) })
 
 describe('MultimodalDataProcessor', () => {
   const multimodal = new MultimodalDataProcessor({ tokenizer, processor, promptMaxLen: 100 })
@@ -118,6 +125,22 @@ describe('prompts of the maker', () => {
     expect(again.sequence.media[0]!.pixels).toBe(once.sequence.media[0]!.pixels)
   })
 
+  test('messages with parts, and texts with columns, become the same sequence', async () => {
+    const parts = [
+      { type: 'image', image: 'image0.png' },
+      { type: 'text', text: 'Read' },
+    ]
+    const given = { ...options, tokenizer: vision, chatTemplate: 'auto' } as const
+    const [a, b, c] = await Promise.all([
+      encodePrompt({ prompt: [{ role: 'user', content: parts }] }, given),
+      encodePrompt({ prompt: 'Read', images: ['image0.png'] }, given),
+      encodePrompt({ prompt: '<image>Read', images: ['image0.png'] }, given),
+    ])
+    expect(a.sequence.media.length).toBe(1)
+    expect(a.sequence.ids.filter(id => id === 5).length).toBe(8)
+    for (const other of [b, c]) expect(other.sequence).toEqual(a.sequence)
+  })
+
   test('a prompt that is too long with its media is not cut', async () => {
     const ids = await encode(`${image}Read the sign`)
     const found = await encodePrompt({ prompt: ids, images: ['image2.png'] }, { ...options, limit: 30 })
@@ -135,15 +158,91 @@ describe('prompts of the maker', () => {
 
   test('paths of a file start at its directory and stay inside', async () => {
     const mediaRoot = temporaryDirectory()
-    writeFileSync(
-      join(mediaRoot, 'a.png'),
-      await import('node:fs').then(fs => fs.readFileSync(join(pictures, 'image0.png'))),
-    )
+    copyFileSync(join(pictures, 'image0.png'), join(mediaRoot, 'a.png'))
     const ids = await encode(image)
     const at = (path: string) => encodePrompt({ prompt: ids, images: [path], mediaRoot }, options)
     expect((await at('a.png')).sequence.media.length).toBe(1)
     expect((await at('../x.png')).mediaProblem).toContain('it lies outside')
     expect((await at(join(pictures, 'image0.png'))).mediaProblem).toContain('it lies outside')
+  })
+})
+
+describe('rows of supervised trainings', () => {
+  const parts = (path: string) => [
+    { type: 'image', image: path },
+    { type: 'text', text: 'Read the sign' },
+  ]
+  const rows = [
+    {
+      messages: [
+        { role: 'user', content: parts('image0.png') },
+        { role: 'assistant', content: 'Stop' },
+      ],
+    },
+    {
+      messages: [
+        { role: 'user', content: 'Count <image>' },
+        { role: 'assistant', content: 'Two' },
+      ],
+      images: ['image1.png'],
+    },
+    {
+      messages: [
+        { role: 'user', content: 'Hello' },
+        { role: 'assistant', content: 'Hi' },
+      ],
+    },
+    {
+      messages: [
+        { role: 'user', content: parts('gone.png') },
+        { role: 'assistant', content: 'No' },
+      ],
+    },
+  ]
+  const options = {
+    validationShare: 0,
+    trainOn: 'assistant',
+    maxBadRows: 10,
+    shuffle: false,
+    seed: 0,
+    baseDirectory: '.',
+    chatTemplate: 'auto',
+    maxLength: 60,
+    overlong: 'truncate',
+  } as const
+
+  test('media are expanded, their tokens are not trained, and bad rows are left out', async () => {
+    const directory = temporaryDirectory()
+    for (const name of ['image0.png', 'image1.png']) copyFileSync(join(pictures, name), join(directory, name))
+    const file = join(directory, 'rows.jsonl')
+    writeFileSync(file, rows.map(row => `${JSON.stringify(row)}\n`).join(''))
+    const dataset = await openDataset('conversations', file, options)
+    dataset.readMediaWith(processor)
+    const found = await dataset.train(vision).take(3)
+    await dataset.close()
+    expect(found.map(({ sequence }) => sequence.media.map(({ pixels }) => pixels.grid))).toEqual([
+      [[1, 4, 8]],
+      [[1, 16, 2]],
+      [],
+    ])
+    const [{ sequence }] = found as [(typeof found)[0]]
+    const [{ start, count }] = sequence.media[0]!.runs as [{ start: number; count: number }]
+    expect([...sequence.ids.subarray(start - 1, start + count + 1)]).toEqual([3, ...new Array(8).fill(5), 4])
+    expect(sequence.trained.subarray(0, start + count).includes(1)).toBe(false)
+    const answer = sequence.ids.filter((_, i) => sequence.trained[i] === 1)
+    expect(await vision.decode(answer)).toContain('Stop')
+    expect(sequence.origin.length).toBe(sequence.ids.length)
+  })
+
+  test('rows with media are left out for a model of text', async () => {
+    const directory = temporaryDirectory()
+    const file = join(directory, 'rows.jsonl')
+    writeFileSync(file, rows.map(row => `${JSON.stringify(row)}\n`).join(''))
+    const dataset = await openDataset('conversations', file, options)
+    dataset.readMediaWith(null)
+    const found = await dataset.train(vision).take(1)
+    await dataset.close()
+    expect(found.map(({ sequence }) => sequence.media)).toEqual([[]])
   })
 })
 

@@ -14,7 +14,7 @@ describe.each(mediaTables.expansion.map((one, index) => ({ ...one, index })))('t
   const rules = rulesOf(one.family)
   const images = one.image_grid_thw.map(grid => gridOnly('image', grid))
   const videos = one.video_grid_thw.map((grid, i) => ({
-    ...gridOnly('video', grid),
+    ...gridOnly('video', grid, 2 / one.video_fps),
     times: gridTimes(one.frames_indices[i]!, { fps: one.video_fps, temporalPatchSize: 2 }),
   }))
   const pads = (ids: ArrayLike<number>) => Array.from(ids).filter(id => id === 5 || id === 6).length
@@ -25,6 +25,9 @@ describe.each(mediaTables.expansion.map((one, index) => ({ ...one, index })))('t
     expect(found.media.map(({ pixels }) => pixels).sort()).toEqual([...images, ...videos].sort())
     const covered = found.media.flatMap(({ runs }) => runs).reduce((sum, { count }) => sum + count, 0)
     expect(covered).toBe(pads(one.ids))
+    expect(found.from.length).toBe(found.ids.length)
+    const before = await tokenizer.encode(one.text)
+    expect([...new Set(found.from)].length).toBe(before.length)
     for (const { pixels, runs } of found.media)
       for (const { start, count } of runs)
         expect([...found.ids.subarray(start, start + count)]).toEqual(
@@ -77,6 +80,8 @@ test('a video of one token is expanded until its time is before it', async () =>
   expect([...once.ids]).toEqual([3, ...Array.from(await rules.encode('<0.2 seconds>')), 3, 6, 4, 4])
   expect([...(await expandPlaceholders({ ids: once.ids, images: [], videos }, rules)).ids]).toEqual([...once.ids])
   const timeless = [gridOnly('video', [1, 2, 2])]
+  const seconds = rulesOf('qwen2_5_vl')
+  await expect(expandPlaceholders({ ids: [6], images: [], videos: timeless }, seconds)).rejects.toThrow('give its fps')
   await expect(expandPlaceholders({ ids: [3, 6, 4], images: [], videos: timeless }, rules)).rejects.toThrow(
     'give its fps',
   )
@@ -105,7 +110,7 @@ test('tokens are patches divided by the area of a merge, over random layouts', a
           expect(runs.reduce((sum, { count }) => sum + count, 0)).toBe((t * h * w) / 4)
         }
         const again = await expandPlaceholders({ ids: found.ids, images, videos }, rules)
-        expect(again).toEqual(found)
+        expect(again).toEqual({ ...found, from: found.ids.map((_, at) => at) })
       },
     ),
   )

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { openDataset, type PromptRow, type SkippedRow } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker, promptLimit, turnsOf } from '../../experience/index.js'
-import { LocalModel, type TokenModel } from '../../model/index.js'
+import { LocalModel, MultimodalProcessor, type TokenModel } from '../../model/index.js'
 import { RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
 import { createLoggers, Run } from '../../run/index.js'
@@ -335,10 +335,13 @@ async function loadParts(
       throw new InputError(
         `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in the ${generator.maxLength} tokens of the servers`,
       )
+    const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
+    const processor = live.model ? undefined : await MultimodalProcessor.of(actor, config.model, { encode })
     const scoring = {
       ...(rewards as RewardEngineOptions),
       actor,
       tokenizer,
+      ...(processor ? { processor } : {}),
       generator,
       ...(reference === undefined ? {} : { reference }),
       ...(critic ? { critic } : {}),

@@ -7,7 +7,7 @@ import {
   openDataset,
   type SkippedRow,
 } from '../../data/index.js'
-import type { Role, TokenModel } from '../../model/index.js'
+import { MultimodalProcessor, type Role, type TokenModel } from '../../model/index.js'
 import { createLoggers, type Logger, Run } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../checks/check-plan.js'
@@ -176,6 +176,8 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
   const given = job.live?.model as TokenModel<R> | undefined
   const model =
     given ?? (await loadTrained(config.model, { ...config, texts, role, what: config.model }, { report, signal }))
+  const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
+  if (!given) dataset.readMediaWith((await MultimodalProcessor.of(model, config.model, { encode })) ?? null)
   const rows = dataset.train(tokenizer)
   const progress = trainProgress(report, { label: command, totalSteps: plannedSteps(rows.size, config), shown })
   try {

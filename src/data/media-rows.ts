@@ -1,0 +1,70 @@
+/** Rows with images and videos: encoded as text with one placeholder for each, which is then expanded. */
+import type { MediaItem, Sequence } from '../sequence/index.js'
+import { type MediaColumns, placedTypes, placeMedia, type TextPrompt } from '../text/index.js'
+import type { Encoded, EncodeOptions } from './encode.js'
+import { directoryOf } from './formats/media.js'
+import type { StoredRow } from './row-store.js'
+
+/** What makes ids with placeholders ready for a model: `MultimodalProcessor`. */
+export interface RowProcessor {
+  process(
+    ids: Int32Array,
+    media: { readonly images: readonly unknown[]; readonly videos: readonly unknown[] },
+    place: { readonly baseDirectory: string; readonly root: string },
+  ): Promise<
+    | {
+        readonly kind: 'processed'
+        readonly ids: Int32Array
+        readonly media: readonly MediaItem[]
+        readonly from: Int32Array
+      }
+    | { readonly kind: 'failed'; readonly message: string }
+  >
+}
+
+export type MediaRow = StoredRow<MediaColumns & { readonly messages?: TextPrompt; readonly prompt?: TextPrompt }>
+
+/** Nothing of a row with media is cut: a cut would part placeholders from their pixels. One that is too long is left out. */
+export async function encodeWithMedia<E>(
+  stored: MediaRow,
+  options: EncodeOptions,
+  encode: (stored: MediaRow, options: EncodeOptions) => Promise<Encoded<E>>,
+): Promise<Encoded<E>> {
+  const { images: ofColumn, videos: frames, ...row } = stored.row
+  const field = row.messages ? 'messages' : 'prompt'
+  const given = row[field]
+  if (given === undefined) return encode(stored, options)
+  const { prompt, images, videos } = placeMedia(given, { images: ofColumn, videos: frames })
+  if (images.length + videos.length === 0) return encode(stored, options)
+  const { processor, maxLength, ...rest } = options
+  if (processor === null) return dropped('media', 'images and videos need a vision-language model')
+  const encoded = await encode({ ...stored, row: { ...row, [field]: prompt } }, { ...rest, mediaTypes: placedTypes })
+  if (encoded.kind === 'dropped' || !processor) return encoded
+  const root = directoryOf(stored.where)
+  const sequences: Record<string, Sequence> = {}
+  for (const [name, value] of Object.entries(encoded.example as object)) {
+    if (!isSequence(value)) continue
+    const found = await processor.process(value.ids, { images, videos }, { baseDirectory: root, root })
+    if (found.kind === 'failed') return dropped('media', found.message)
+    if (maxLength !== undefined && found.ids.length > maxLength)
+      return dropped('overlong', `${found.ids.length} tokens with its media, more than maxLength (${maxLength})`)
+    sequences[name] = expanded(value, found)
+  }
+  return { ...encoded, example: { ...encoded.example, ...(sequences as Partial<E>) } }
+}
+
+const isSequence = (value: unknown): value is Sequence =>
+  typeof value === 'object' && value !== null && 'trained' in value
+
+function expanded(
+  sequence: Sequence,
+  found: { ids: Int32Array; media: readonly MediaItem[]; from: Int32Array },
+): Sequence {
+  const { ids, media, from } = found
+  const trained = Uint8Array.from(from, index => sequence.trained[index]!)
+  // Placeholders are not text that a model writes.
+  for (const { runs } of media) for (const { start, count } of runs) trained.fill(0, start, start + count)
+  return { ...sequence, ids, media, trained, origin: Uint8Array.from(from, index => sequence.origin[index]!) }
+}
+
+const dropped = (reason: string, message: string) => ({ kind: 'dropped' as const, reason, message })
