@@ -131,7 +131,7 @@ export class RowStore<K extends ExampleKind> {
     if (!this.#isCollecting) this.#stopIfTooMany()
   }
 
-  /** Bad rows that are found meanwhile are an error at the end, which takes the place of another one. */
+  /** Bad rows that are found meanwhile are one error at the end, instead of any other error. */
   async collectingBadRows<T>(work: () => Promise<T>): Promise<T> {
     this.#isCollecting = true
     try {

@@ -28,11 +28,11 @@ const models = {
 test('the table of memory, as the page of training shows it', () => {
   expect(memoryLines(models, 150.1e9)).toEqual([
     'memory on cuda in bfloat16, 32,768 tokens at a time (an estimate):',
-    '                    parameters  weights  gradients  moments  copies  activations    total',
-    '  the policy       494,032,768   988 MB     988 MB   4.0 GB  2.0 GB      33.1 GB  41.3 GB',
-    '  the reference    494,032,768   988 MB                                   1.1 GB   2.1 GB',
-    '  keys and values                                                                  3.2 GB',
-    '  together about 46.1 GB of 150.1 GB',
+    '                    parameters  weights  gradients  moments  copies  activations   total',
+    '  the policy       494,032,768   988 MB     988 MB   4.0 GB  2.0 GB        33 GB   41 GB',
+    '  the reference    494,032,768   988 MB                                   1.2 GB  2.2 GB',
+    '  keys and values                                                                 3.2 GB',
+    '  together about 46 GB of 150 GB',
   ])
 })
 
@@ -41,7 +41,7 @@ test('what lies on another device is shown with it, and not counted', () => {
   const elsewhere = { ...reference!, memory: { ...reference!.memory, name: 'reward judge', device: 'cpu' } } as const
   const lines = memoryLines({ ...models, models: [policy!, elsewhere], together: 45.1e9 }, 150.1e9)
   expect(lines[3]).toMatch(/^ {2}reward judge, on cpu +494,032,768 /)
-  expect(lines.at(-1)).toBe('  together about 45.1 GB of 150.1 GB on cuda')
+  expect(lines.at(-1)).toBe('  together about 45 GB of 150 GB on cuda')
 })
 
 test('what does not fit is said, with what takes less', () => {
@@ -52,7 +52,7 @@ test('what does not fit is said, with what takes less', () => {
 
 test('where the device is on another machine, whether it fits is not known', () => {
   expect(memoryLines(models, undefined).slice(-2)).toEqual([
-    '  together about 46.1 GB',
+    '  together about 46 GB',
     'This machine has no cuda: cannot check whether the memory is enough.',
   ])
 })

@@ -49,7 +49,7 @@ interface PassParts {
 export function scoringBytes(model: PassModel): number {
   const { config, dtype } = model
   const { rows } = sizeOf(model)
-  const widest = 3 * config.intermediate + 2 * config.hidden
+  const widest = 3 * config.intermediate + 4 * config.hidden
   return Math.max(widest * rows * dtypeBytes(dtype), headBytes(model, 'scoring'))
 }
 
