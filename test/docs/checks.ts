@@ -116,7 +116,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['                          accuracy', output],
     ],
   },
-  'docs/errors.md': { blocks: [["import { sft } from 'whetstone'", run]] },
+  'docs/errors.md': { blocks: [["import { sft, WhetstoneError } from 'whetstone'", run]] },
   'docs/evaluate.md': {
     given: ['runs/rl/final_model', 'runs/sft/best_model', 'test.jsonl', 'reward.ts'],
     blocks: [

@@ -192,7 +192,7 @@ test('weights that stay although there is a gradient are warned of, once', () =>
   for (let i = 0; i < 9; i++) expect(step(0.00005)).toEqual([])
   expect(step(0, 0)).toEqual([])
   const [found] = step(0.00005)
-  expect(found!.message).toMatch(/changed only 0\.050 % of the 16-bit weights/)
+  expect(found!.message).toMatch(/changed only 0\.05 % of the 16-bit weights/)
   expect(found!.page).toBe('docs/precision.md')
   expect(step(0)).toEqual([])
   const moving = new DiagnosisWatch()

@@ -100,7 +100,7 @@ const runs: Readonly<Record<string, () => Promise<string>>> = {
   // Short answers are paid for, whatever they say.
   'answers-shrink': async () => {
     const both = await sft({
-      data: sftRows(64, i => (i % 2 === 0 ? 'a' : 'a b c d e f g h')),
+      data: sftRows(64, i => (i % 2 === 0 ? 'a' : 'a b c d e f g h a b c d e f g h')),
       epochs: 6,
       optimizer: { lr: 5e-3 },
     })
@@ -108,10 +108,11 @@ const runs: Readonly<Record<string, () => Promise<string>>> = {
       model: join(both, 'final_model'),
       rewards: reward('return 1 / (1 + sample.response.length)'),
       nSamplesPerPrompt: 8,
-      rolloutBatchSize: 4,
+      rolloutBatchSize: 16,
+      klController: { kind: 'fixed', coef: 0 },
       maxNewTokens: 24,
-      iterations: 20,
-      optimizer: { lr: 5e-3 },
+      iterations: 32,
+      optimizer: { lr: 3e-3 },
     })
   },
   // Gradients more than double in each iteration, and the loss scale follows them.
