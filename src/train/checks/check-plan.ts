@@ -25,7 +25,14 @@ import { generationCacheShare } from '../run/open-generator.js'
 import { checkGenerator } from './check-generator.js'
 import { countTooLong, type TooLong } from './count-lengths.js'
 import { type BatchSize, largestBatch, type SequenceLength } from './largest-batch.js'
-import { cacheBytes, estimateModel, keptBytes, type ModelMemory, type PlannedModel } from './memory-estimate.js'
+import {
+  cacheBytes,
+  estimateModel,
+  keptBytes,
+  type ModelMemory,
+  mergedBytes,
+  type PlannedModel,
+} from './memory-estimate.js'
 import type { PlannedUse, TrainingPlan } from './plan.js'
 
 /** A model that fits. */
@@ -97,7 +104,10 @@ export async function checkModels(
     const batch = largestBatch(plan, { context, tokenBudget }, rows)
     const models = planned.map(one => ({ ...one, memory: memoryOf(one, batch, plan) }))
     const here = models.map(one => one.memory).filter(one => one.device === device)
-    const kept = here.reduce((sum, one) => sum + keptBytes(one), 0)
+    const [trained] = planned
+    const merged =
+      plan.generation?.engine === 'here' ? mergedBytes({ ...trained!, config: trained!.config.decoder }) : 0
+    const kept = here.reduce((sum, one) => sum + keptBytes(one), merged)
     const weights = here.reduce((sum, one) => sum + one.weights, 0)
     const cache = cacheOf(plan, found[0]!.config, { device, dtype, longest: batch.longest, weights })
     const work = Math.max(...here.map(one => one.total - keptBytes(one)))

@@ -58,6 +58,15 @@ export function cacheBytes(config: DecoderConfig, { tokens, dtype }: { tokens: n
   return tokens * config.layers * 2 * config.kvHeads * config.headDim * dtypeBytes(dtype)
 }
 
+/** Bytes of the matrices that an adapter changes: an engine samples from copies of them, with the adapter merged in. */
+export function mergedBytes({ config, dtype, adapter }: Pick<PassModel, 'config' | 'dtype' | 'adapter'>): number {
+  const changed = (adapter?.targets ?? []).reduce((sum, target) => {
+    const [rows, columns] = projectionShape(config, target)
+    return sum + rows * columns
+  }, 0)
+  return changed * config.layers * dtypeBytes(dtype)
+}
+
 function adapterParameters(config: DecoderConfig, { rank, targets }: Pick<LoraConfig, 'rank' | 'targets'>): number {
   const perLayer = targets.reduce((sum, target) => {
     const [rows, columns] = projectionShape(config, target)
