@@ -162,10 +162,12 @@ describe('conversations', () => {
   })
 
   it('that the chat template cannot render are bad rows, found when they are encoded', async () => {
-    const image = [{ role: 'user', content: [{ type: 'image' }] }, messages[1]]
-    const path = jsonl('image.jsonl', [{ messages }, { messages: image }])
+    const [sound, image] = ['audio', 'image'].map(type => [{ role: 'user', content: [{ type }] }, messages[1]])
+    const missing = (await open('conversations', jsonl('image.jsonl', [{ messages: image }]))).train(tokenizer)
+    await expect(epochOf(missing)).rejects.toThrow(/image\.jsonl:1: .*messages have places for 1, and there are 0/)
+    const path = jsonl('sound.jsonl', [{ messages }, { messages: sound }])
     const strict = (await open('conversations', path, { shuffle: false })).train(tokenizer)
-    await expect(epochOf(strict)).rejects.toThrow(/image\.jsonl: a bad row\n {2}image\.jsonl:2: .*part of type "image"/)
+    await expect(epochOf(strict)).rejects.toThrow(/sound\.jsonl: a bad row\n {2}sound\.jsonl:2: .*part of type "audio"/)
     const lenient = (await open('conversations', path, { maxBadRows: 1 })).train(tokenizer)
     for (let epoch = 0; epoch < 3; epoch++) expect(await epochOf(lenient)).toHaveLength(1)
     expect(lenient.counts.dropped).toEqual({ template: 3 })

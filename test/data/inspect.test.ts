@@ -86,12 +86,12 @@ describe('inspecting a file', () => {
 
   it('finds what only a tokenizer can', async () => {
     const path = jsonl('template.jsonl', [
-      { messages: [{ role: 'assistant', content: [{ type: 'image' }] }] },
+      { messages: [{ role: 'assistant', content: [{ type: 'audio' }] }] },
       { text: 'b' },
     ])
     const inspection = await inspect(path, { tokenizer, kind: 'conversations' })
     expect(inspection.skipped).toEqual({ template: 1 })
-    expect(inspection.skippedRows[0]!.message).toMatch(/part of type "image"/)
+    expect(inspection.skippedRows[0]!.message).toMatch(/part of type "audio"/)
   })
 
   it('says so where rows are of no kind', async () => {

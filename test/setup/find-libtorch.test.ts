@@ -265,7 +265,7 @@ test('no network and no pip: one message that says what to do', async () => {
 })
 
 test('too little space is said before anything is fetched', async () => {
-  await expect(requireSpace(cache, 1.3e9, async () => 4e8)).rejects.toThrow(/needs 1\.3 GB in .*, and 0\.4 GB are free/)
+  await expect(requireSpace(cache, 1.3e9, async () => 4e8)).rejects.toThrow(/needs 1\.3 GB in .*, and 400 MB are free/)
   await requireSpace(cache, 1)
 })
 

@@ -255,7 +255,7 @@ describe('whetstone tokenizer', () => {
     const out = join(temporaryDirectory(), 'o')
     const [a, b, c] = [await corpus('a.txt', TEXT), await corpus('b.txt', TEXT), await corpus('c.jsonl', '{"x":"y"}')]
     expect(await call('train', '--input', a, b, '--input', c, '--vocab-size', '400', '--out', out)).toBe(0)
-    expect(printed.stdout).toBe(`${out}: 400 tokens from ${2 * TEXT.length + 1} characters\n`)
+    expect(printed.stdout).toBe(`${out}: 400 tokens from ${(2 * TEXT.length + 1).toLocaleString('en-US')} characters\n`)
     expect((await Tokenizer.load(out)).vocabSize).toBe(400)
   })
 

@@ -84,7 +84,7 @@ describe('a finished run', () => {
     expect(view.events.filter(({ kind }) => kind === 'evaluation').map(event => event.step)).toEqual([0, 2, 4])
     expect(view.events.find(({ kind }) => kind === 'best')).toMatchObject({ step: 0 })
     expect(said.join('\n')).toMatch(
-      /No checkpoint is better than the start \(validation\/perplexity [\d.]+\): best_model is/,
+      /No checkpoint is better than the start \(validation\/perplexity [\d,.]+\): best_model is/,
     )
   })
 
