@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { InputError } from '../errors/index.js'
-import { LocalModel, readConfig } from '../model/index.js'
+import { LocalModel, type MultimodalProcessor, readConfig } from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
 import {
   defaultMaxNewTokens,
@@ -16,16 +16,28 @@ import {
   type SampleLogprobs,
   type SamplingParams,
 } from '../rollout/index.js'
-import { type ChatMessage, fitPrompt, promptTurns, Tokenizer, tokenIds } from '../text/index.js'
+import {
+  type ChatMessage,
+  encodeTurns,
+  fitPrompt,
+  type MediaColumns,
+  placedTypes,
+  promptTurns,
+  Tokenizer,
+  tokenIds,
+} from '../text/index.js'
 import { type ColumnOptions, type InputRow, type InputRows, openInput, promptRow } from './input-rows.js'
 import { locateGiven } from './locate-given.js'
-import { type GeneratedSample, samplesInOrder } from './samples-in-order.js'
+import { MediaInput, type RowMedia } from './media-input.js'
+import { type GeneratedSample, type PromptRequest, samplesInOrder } from './samples-in-order.js'
 
 /** A prompt as text, as token ids or as a conversation; also rows with the columns that RL reads. Other fields are ignored. */
-export type GeneratePrompt =
+export type GeneratePrompt = (
   | { readonly prompt: string }
   | { readonly ids: readonly number[] | Int32Array }
   | { readonly messages: readonly ChatMessage[] }
+) &
+  RowMedia
 
 /** Options that say how tokens are chosen, under the names that engines have for them. */
 const samplingNames = [
@@ -46,6 +58,8 @@ export interface GenerateOptions
   readonly data: InputRows<GeneratePrompt>
   /** In place of the one in the model's directory; a model of the program needs it for prompts that are texts. */
   readonly tokenizer?: Tokenizer
+  /** In place of the one in the model's directory; a model of the program needs it for prompts with images or videos. */
+  readonly processor?: MultimodalProcessor
   /** Samples of each prompt. Default 1. */
   readonly n?: number
   /**
@@ -76,17 +90,26 @@ export async function* generate(options: GenerateOptions): AsyncGenerator<Genera
   const { signal = new AbortController().signal, seed = 0, text = 'plain' } = options
   const { model, adapter } = await locateGiven(options, { report, signal })
   const local = model instanceof LocalModel
-  const { vocabSize } = local ? model : (await readConfig(model)).decoder
+  const config = local ? model.config : await readConfig(model)
+  const { vocabSize } = config.decoder
   const own = pick(options, [...samplingNames, 'maxNewTokens'])
   const configured = local ? undefined : await readGenerationConfig(model)
   const sampling = { maxNewTokens: defaultMaxNewTokens, ...configured?.defaults, ...own, seed }
   resolveSampling(sampling, { vocabSize, n })
   for (const line of configured ? generationConfigLines(configured, own) : []) report.line(line)
   const tokenizer = given ?? (local ? undefined : await tokenizerOf(model, options))
-  const prompts: Int32Array[] = []
+  const media = new MediaInput({
+    config,
+    directory: local ? undefined : model,
+    processor: options.processor,
+    tokenizer: async () => tokenizer ?? noTokenizer(),
+    signal,
+  })
+  const prompts: PromptRequest[] = []
   const input = await openInput(options.data, { reads: 'once', report, signal })
   try {
-    for await (const ids of input.rows(row => promptOf(row, { ...options, tokenizer, vocabSize }))) prompts.push(ids)
+    const read = (row: InputRow) => promptOf(row, { ...options, tokenizer, vocabSize, media })
+    for await (const prompt of input.rows(read)) prompts.push(prompt)
   } finally {
     await input.close()
   }
@@ -162,17 +185,31 @@ function showProgress(report: Report, engine: Generator, total: number): { done(
 interface PromptOptions extends Pick<GenerateOptions, 'chatTemplate' | 'columns' | 'truncatePrompt' | 'truncateSide'> {
   readonly tokenizer: Tokenizer | undefined
   readonly vocabSize: number
+  readonly media: MediaInput
 }
 
-async function promptOf(given: InputRow, options: PromptOptions): Promise<Int32Array> {
-  const { tokenizer, vocabSize, chatTemplate, truncatePrompt: limit = Number.POSITIVE_INFINITY } = options
+function noTokenizer(): never {
+  throw new InputError(`the model directory has no tokenizer.json: a prompt must be {"ids":[...]}`)
+}
+
+async function promptOf(given: InputRow, options: PromptOptions): Promise<PromptRequest> {
+  const { tokenizer, vocabSize, chatTemplate, media, truncatePrompt: limit = Number.POSITIVE_INFINITY } = options
   const row = promptRow(given, options)
   try {
-    if (row.kind === 'ids') return cutIds(tokenIds(row.ids, { vocabSize }), options)
-    if (!tokenizer) throw new InputError(`the model directory has no tokenizer.json: a prompt must be {"ids":[...]}`)
-    const turns = promptTurns(row.prompt, tokenizer, chatTemplate)
+    const columns = media.columns(given)
+    const withMedia = (ids: Int32Array, all: MediaColumns) => mediaPrompt(ids, all, { ...options, given })
+    if (row.kind === 'ids') {
+      const ids = tokenIds(row.ids, { vocabSize })
+      return (await withMedia(ids, columns)) ?? { ids: cutIds(ids, options) }
+    }
+    if (!tokenizer) noTokenizer()
+    const { prompt: turns, ...placed } = await media.place(promptTurns(row.prompt, tokenizer, chatTemplate), columns)
+    if (media.isRead) {
+      const found = await withMedia(await encodeTurns(turns, tokenizer, { mediaTypes: placedTypes }), placed)
+      if (found) return found
+    }
     const fitted = await fitPrompt(turns, { tokenizer, limit, side: options.truncateSide ?? 'left' })
-    if (fitted.kind === 'fits') return fitted.ids
+    if (fitted.kind === 'fits') return { ids: fitted.ids }
     throw new InputError(
       `${fitted.ids.length} tokens, and cannot be cut to ${limit} (--truncate-prompt): text of the chat template is never cut`,
     )
@@ -181,6 +218,24 @@ async function promptOf(given: InputRow, options: PromptOptions): Promise<Int32A
       throw new InputError((error as Error).message, { cause: error })
     throw error
   }
+}
+
+/** A prompt with images or videos. Its pixels are not kept: they are read again when the engine has room. */
+async function mediaPrompt(
+  ids: Int32Array,
+  columns: MediaColumns,
+  { given, media, truncatePrompt: limit = Number.POSITIVE_INFINITY }: PromptOptions & { readonly given: InputRow },
+): Promise<PromptRequest | undefined> {
+  const found = await media.expand(ids, columns, given)
+  if (!found) return undefined
+  const { length } = found.ids
+  // A cut would part placeholders from their pixels.
+  if (length > limit)
+    throw new InputError(
+      `${length} tokens, and cannot be cut to ${limit} (--truncate-prompt): a prompt with images or videos is never cut`,
+    )
+  const again = async () => (await media.expand(found.ids, columns, given))?.media ?? []
+  return { ids: found.ids, media: again }
 }
 
 /** Ids are used unchanged. */

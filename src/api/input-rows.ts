@@ -1,6 +1,6 @@
 /** The rows that `score` and `generate` read: one of a few forms, or what trainings read. */
 import { z } from 'zod'
-import { BadRows, type ConversationRow, conversationOfRow, promptOfRow, RowInput } from '../data/index.js'
+import { BadRows, type ConversationRow, conversationOfRow, directoryOf, promptOfRow, RowInput } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { type LocateOptions, locateData } from '../source/index.js'
 import type { ChatMessage, TextPrompt } from '../text/index.js'
@@ -30,6 +30,8 @@ export interface InputRow {
   readonly where: string
   /** `cells`: every value is text, as in a CSV file. */
   readonly values: 'typed' | 'cells'
+  /** The directory of the file: paths of media start here, and lead to nothing outside. Rows of a program have none. */
+  readonly mediaRoot?: string
 }
 
 const scoreForms = oneOf(
@@ -153,7 +155,9 @@ async function* ofProgram(rows: Rows<object>, signal: AbortSignal): AsyncGenerat
 
 async function* ofFiles(input: RowInput): AsyncGenerator<Found> {
   for await (const { where, parsed, values } of input.rows())
-    yield parsed.kind === 'row' ? { value: parsed.value, where, values } : { where, problem: parsed.message }
+    yield parsed.kind === 'row'
+      ? { value: parsed.value, where, values, mediaRoot: directoryOf(where) }
+      : { where, problem: parsed.message }
 }
 
 async function* checkedRows<T>(

@@ -1,6 +1,7 @@
 /** Samples of prompts in the order of the prompts, whatever order they finish in. */
 import { InputError } from '../errors/index.js'
 import type { GenerationRequest, Generator, Outcome, SampleLogprobs, SamplingParams } from '../rollout/index.js'
+import type { MediaItem } from '../sequence/index.js'
 
 /** A response, or why there is none. */
 export type GeneratedSample = { readonly index: number; readonly sample: number } & (
@@ -22,8 +23,14 @@ export type GeneratedSample = { readonly index: number; readonly sample: number 
     }
 )
 
+export interface PromptRequest {
+  readonly ids: Int32Array
+  /** Reads its images and videos, when the engine asks for the prompt. */
+  media?(): Promise<readonly MediaItem[]>
+}
+
 interface SamplesOptions {
-  readonly prompts: readonly Int32Array[]
+  readonly prompts: readonly PromptRequest[]
   /** Samples of each. */
   readonly n: number
   readonly sampling: SamplingParams
@@ -39,11 +46,18 @@ export async function* samplesInOrder(
   if (!known.includes(logprobs))
     throw new InputError(`this engine has no ${logprobs} log-probabilities, only ${known.join(' and ') || 'none'}`)
   function* requests(): Iterable<GenerationRequest> & Iterator<GenerationRequest> {
-    for (const [index, promptIds] of prompts.entries()) yield { id: `${index}`, promptIds, n, sampling }
+    for (const [index, { ids: promptIds }] of prompts.entries()) yield { id: `${index}`, promptIds, n, sampling }
   }
+  async function* withMedia(): AsyncGenerator<GenerationRequest> {
+    for (const [index, request] of [...requests()].entries()) {
+      const media = await prompts[index]!.media?.()
+      yield media ? { ...request, media } : request
+    }
+  }
+  const source = prompts.some(({ media }) => media) ? withMedia() : requests()
   const waiting = new Map<number, Outcome>()
   let next = 0
-  for await (const outcome of generator.generate(requests(), { signal })) {
+  for await (const outcome of generator.generate(source, { signal })) {
     signal.throwIfAborted()
     waiting.set(Number(outcome.requestId) * n + outcome.sample, outcome)
     for (let ready = waiting.get(next); ready !== undefined; ready = waiting.get(next)) {

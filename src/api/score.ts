@@ -1,19 +1,30 @@
 /** What a model gives to token sequences. */
 import { InputError } from '../errors/index.js'
-import { LocalModel, NonFiniteError, type Outputs, type Role, readConfig, type ScoreOptions } from '../model/index.js'
+import {
+  LocalModel,
+  type MultimodalProcessor,
+  NonFiniteError,
+  type Outputs,
+  type Role,
+  readConfig,
+  type ScoreOptions,
+} from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
 import { trainedCount } from '../sequence/index.js'
 import type { Device } from '../tensor/index.js'
 import { type ChatMessage, Tokenizer } from '../text/index.js'
 import { type ColumnOptions, type InputRow, type InputRows, openInput } from './input-rows.js'
 import { locateGiven } from './locate-given.js'
+import { MediaInput, type RowMedia } from './media-input.js'
 import { ScoreInput, type ScoreRequest } from './score-input.js'
 
 /** A sequence of token ids, a prompt with its response, or a conversation; also rows with the columns that SFT reads. Other fields are ignored. */
-export type ScoreRow =
+export type ScoreRow = (
   | { readonly ids: readonly number[] | Int32Array }
   | { readonly prompt: string; readonly response: string }
   | { readonly messages: readonly ChatMessage[] }
+) &
+  RowMedia
 
 export interface ScoreRowsOptions extends ColumnOptions {
   /** A model directory, an id of the Hub, or a model of the program. */
@@ -22,6 +33,8 @@ export interface ScoreRowsOptions extends ColumnOptions {
   readonly data: InputRows<ScoreRow>
   /** In place of the one in the model's directory; a model of the program needs it for rows that are texts. */
   readonly tokenizer?: Tokenizer
+  /** In place of the one in the model's directory; a model of the program needs it for rows with images or videos. */
+  readonly processor?: MultimodalProcessor
   /** A LoRA adapter in PEFT's format. */
   readonly adapter?: string
   readonly device?: Device
@@ -58,14 +71,22 @@ export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, 
   const { signal = new AbortController().signal } = options
   const { model: given, adapter } = await locateGiven(options, { report, signal })
   const live = given instanceof LocalModel
-  const tokenizer = async (): Promise<Tokenizer> => {
+  const findTokenizer = async (): Promise<Tokenizer> => {
     if (options.tokenizer) return options.tokenizer
     if (!live) return Tokenizer.load(given, { chatTemplate })
     throw new InputError('tokenizer: missing; a model object needs one for text rows')
   }
+  // Loaded when a row first needs it: a file of ids needs none.
+  let loaded: Promise<Tokenizer> | undefined
+  const tokenizer = () => {
+    loaded ??= findTokenizer()
+    return loaded
+  }
   const config = live ? given.config : await readConfig(given)
   const { columns = {} } = options
-  const requests = new ScoreInput(config, { chatTemplate, columns, tokenizer })
+  const directory = live ? undefined : given
+  const media = new MediaInput({ config, directory, processor: options.processor, tokenizer, signal })
+  const requests = new ScoreInput(config, { chatTemplate, columns, tokenizer, media })
   const read = (row: InputRow): Promise<ScoreRequest> => requests.request(row)
   // Rows are read twice: to be checked, and to be scored.
   const input = await openInput(options.data, { reads: 'again', report, signal })

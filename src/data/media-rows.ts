@@ -48,7 +48,7 @@ export async function encodeWithMedia<E>(
     if (found.kind === 'failed') return dropped('media', found.message)
     if (maxLength !== undefined && found.ids.length > maxLength)
       return dropped('overlong', `${found.ids.length} tokens with its media, more than maxLength (${maxLength})`)
-    sequences[name] = expanded(value, found)
+    sequences[name] = expandedSequence(value, found)
   }
   return { ...encoded, example: { ...encoded.example, ...(sequences as Partial<E>) } }
 }
@@ -56,9 +56,10 @@ export async function encodeWithMedia<E>(
 const isSequence = (value: unknown): value is Sequence =>
   typeof value === 'object' && value !== null && 'trained' in value
 
-function expanded(
+/** The sequence with all placeholders of its media. */
+export function expandedSequence(
   sequence: Sequence,
-  found: { ids: Int32Array; media: readonly MediaItem[]; from: Int32Array },
+  found: { readonly ids: Int32Array; readonly media: readonly MediaItem[]; readonly from: Int32Array },
 ): Sequence {
   const { ids, media, from } = found
   const trained = Uint8Array.from(from, index => sequence.trained[index]!)

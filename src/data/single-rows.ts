@@ -3,6 +3,7 @@
 import { DataError } from './errors.js'
 import { type ConversationRow, readConversation } from './formats/conversations.js'
 import { checkColumns, type FieldOptions, RowFields, RowProblem } from './formats/fields.js'
+import { type MediaOfRow, mediaColumns } from './formats/media.js'
 import type { Prompt } from './formats/prompt.js'
 import { promptOf } from './prompts.js'
 import { asRow } from './read-rows.js'
@@ -17,6 +18,12 @@ export function promptOfRow(value: unknown, options: FieldOptions): Prompt {
 /** The conversation of a row: messages, a prompt and its answer, or a text. */
 export function conversationOfRow(value: unknown, options: FieldOptions): ConversationRow {
   return reading(value, 'text', options, fields => readConversation(fields, {})).examples[0]!
+}
+
+/** The images and videos in columns of a row; none where it is not an object. */
+export function mediaOfRow(value: unknown, options: FieldOptions): MediaOfRow {
+  if (typeof value !== 'object' || value === null) return {}
+  return reading(value, 'text', options, mediaColumns)
 }
 
 /** `bare`: the column that a line of text is. */

@@ -17,7 +17,7 @@ async function run(
   const kinds: string[] = []
   let written = ''
   const given = {
-    prompts: prompts.map(ids => Int32Array.from(ids)),
+    prompts: prompts.map(ids => ({ ids: Int32Array.from(ids) })),
     ...{ n, logprobs, sampling: { seed: 1, maxNewTokens: 3, text: 'plain' as const }, signal: stop.signal },
   }
   for await (const sample of samplesInOrder(generator, given)) {

@@ -169,6 +169,12 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['npx whetstone push', hub],
     ],
   },
+  'docs/images.md': {
+    blocks: [
+      ['{"prompt": "Read the sign."', elsewhere('test/api/media-input.test.ts')],
+      ["import { generate } from 'whetstone'", compile],
+    ],
+  },
   'docs/install.md': { blocks: [['npm ci && npx whetstone doctor', installs]] },
   'docs/losses.md': { blocks: [['import { mergePolicyStatistics', elsewhere('test/train/docs.test.ts')]] },
   'docs/migrating.md': {
