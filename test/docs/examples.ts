@@ -23,9 +23,11 @@ import type { ChatMessage, TokenIds, Tokenizer } from 'whetstone/text'
 import type { Sample } from 'whetstone/rollout'
 import type { RewardComputationEngine, RewardInput, RewardOutcome } from 'whetstone/reward'
 import type { RolloutSample } from 'whetstone/maths'
+import type { MultimodalDataProcessorOptions } from 'whetstone/experience'
 declare global {
   const tokenizer: Tokenizer
   const policyTokenizer: Tokenizer
+  const processor: MultimodalDataProcessorOptions['processor']
   const actor: LocalModel<'language'>
   const source: string
   const row: { messages: readonly ChatMessage[] }
