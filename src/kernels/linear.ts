@@ -27,24 +27,27 @@ const aten: LinearOps = { linear: atenLinear, product: (x, weight) => atenLinear
 const oneDnn = (x: Tensor, weight: Tensor, bias: Tensor | null): Tensor =>
   callOperator('mkldnn::_linear_pointwise', x, weight, bias, 'none', [], null) as Tensor
 
-/** The gradient of the weight is left to MKL: oneDNN would have to transpose both its sides first. */
+/**
+ * The gradient of the weight is left to MKL: oneDNN would have to transpose both its sides first. The input is kept for this
+ * gradient alone: a frozen weight keeps none, as in libtorch's own linear map.
+ */
 function differentiable(trainWeight: boolean) {
-  const weightGradient = (gradient: Tensor, x: Tensor): Tensor | null => (trainWeight ? gradient.t().mm(x) : null)
+  const saved = (x: Tensor, weight: Tensor): Tensor[] => (trainWeight ? [weight, x] : [weight])
+  const inputGradients = ([weight, x]: readonly Tensor[], gradient: Tensor): (Tensor | null)[] => [
+    oneDnn(gradient, weight!.t(), null),
+    x ? gradient.t().mm(x) : null,
+  ]
   return {
     plain: customFunction({
       inputs: ['tensor', 'tensor'],
-      forward: (x, weight) => ({ outputs: oneDnn(x, weight, null), saved: [x, weight] }),
-      backward: ({ saved: [x, weight], gradients: [gradient] }) => [
-        oneDnn(gradient!, weight!.t(), null),
-        weightGradient(gradient!, x!),
-      ],
+      forward: (x, weight) => ({ outputs: oneDnn(x, weight, null), saved: saved(x, weight) }),
+      backward: ({ saved, gradients: [gradient] }) => inputGradients(saved, gradient!),
     }),
     biased: customFunction({
       inputs: ['tensor', 'tensor', 'tensor'],
-      forward: (x, weight, bias) => ({ outputs: oneDnn(x, weight, bias), saved: [x, weight] }),
-      backward: ({ saved: [x, weight], gradients: [gradient] }) => [
-        oneDnn(gradient!, weight!.t(), null),
-        weightGradient(gradient!, x!),
+      forward: (x, weight, bias) => ({ outputs: oneDnn(x, weight, bias), saved: saved(x, weight) }),
+      backward: ({ saved, gradients: [gradient] }) => [
+        ...inputGradients(saved, gradient!),
         trainWeight ? gradient!.sum([0]) : null,
       ],
     }),
