@@ -1,5 +1,5 @@
 /** What the passes of a model take beside what is kept: activations, gradients as they come, and work space. */
-import { type DecoderConfig, type HeadLayout, shortLength } from '../../decoder/index.js'
+import { type DecoderConfig, type HeadLayout, type Projection, shortLength } from '../../decoder/index.js'
 import { planHead } from '../../model/index.js'
 import { type Device, type DType, dtypeBytes } from '../../tensor/index.js'
 import type { LoraConfig } from '../config/common.js'
@@ -97,9 +97,17 @@ function layerBytes(model: PassModel, behind: number): number {
   const { rows } = sizeOf(model)
   const queries = heads * headDim
   const projected = queries + 2 * kvHeads * headDim
-  // Both norms keep what they read and give; the MLP its two halves and their product.
-  const before = 2 * hidden + (config.qkNorm === 'none' ? 0 : projected)
-  const after = 2 * hidden + 3 * intermediate + (device === 'cpu' ? queries : 0)
+  // A norm keeps what it reads, the MLP its two halves. A matrix keeps its input where the matrix or its adapter is trained.
+  const keeps = (...names: readonly Projection[]): boolean =>
+    trained === 'weights' || (trained === 'adapter' && names.some(name => adapter?.targets.includes(name)))
+  const before =
+    hidden + (keeps('q_proj', 'k_proj', 'v_proj') ? hidden : 0) + (config.qkNorm === 'none' ? 0 : projected)
+  const after =
+    hidden +
+    (keeps('gate_proj', 'up_proj') ? hidden : 0) +
+    2 * intermediate +
+    (keeps('down_proj') ? intermediate : 0) +
+    (device === 'cpu' && keeps('o_proj') ? queries : 0)
   const low = trained === 'adapter' ? (adapter?.targets.length ?? 0) * (adapter?.rank ?? 0) : 0
   return (rows * (before + low) + behind * after + attentionNumbers(model)) * dtypeBytes(model.dtype)
 }
