@@ -106,6 +106,7 @@ export const arrows = {
     'pipeline',
     'serve',
   ],
+  dashboard: ['run'],
   setup: ['errors', 'files', 'http', 'progress'],
   cli: [
     'source',
@@ -133,6 +134,7 @@ export const arrows = {
     'maths',
     'plot',
     'card',
+    'dashboard',
   ],
 }
 

@@ -8,6 +8,12 @@ export function runPaths(directory: string) {
     logs: join(directory, 'logs'),
     journal: join(directory, 'journal'),
     checkpoints: join(directory, 'checkpoints'),
+    /** Made from logs and journal by those who look at a run; may be deleted. */
+    index: join(directory, 'index'),
+    metricIndex: join(directory, 'index', 'metrics.bin'),
+    /** The Unix socket of a run that takes acts. */
+    socket: join(directory, 'control.sock'),
+    flags: join(directory, 'flags.jsonl'),
   }
 }
 

@@ -40,7 +40,8 @@ import { type LoggerOptions, RunLoggers } from './loggers/run-loggers.js'
 import { RunLogs, type SkippedRecord } from './logs.js'
 import { isMetricName, metricNames } from './metric-names.js'
 import { logFiles, runPaths } from './paths.js'
-import { type RunView, readRun } from './run-view.js'
+import { RunReader } from './run-reader.js'
+import type { RunView } from './run-view.js'
 
 const defaultKeep = 2
 
@@ -218,7 +219,7 @@ export class Run {
 
   /** A run as others see it: no lock, nothing written. */
   static read(directory: string): Promise<RunView> {
-    return readRun(directory)
+    return new RunReader(directory).read()
   }
 
   /** Logs numbers of a step, or of an iteration where that is what a trainer counts. Names are those of {@link metricNames}. */

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { contentOf } from '../json-lines.js'
 import { takeLock } from '../lock.js'
 import { logFiles, runPaths } from '../paths.js'
-import { readRun } from '../run-view.js'
+import { RunReader } from '../run-reader.js'
 import { LogDelivery } from './delivery.js'
 import type { Logger, RunEnd } from './logger.js'
 
@@ -28,7 +28,7 @@ export async function syncRun(
   { wait = waitMs }: { wait?: number } = {},
 ): Promise<SyncedLogger[]> {
   const directory = resolve(given)
-  const { config, status, events } = await readRun(directory)
+  const { config, status, events } = await new RunReader(directory).read()
   const lock = await takeLock(runPaths(directory).lock)
   try {
     const error = events.findLast(({ kind }) => kind === 'failed')?.error

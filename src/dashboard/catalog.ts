@@ -1,0 +1,103 @@
+/** The runs of a directory: each has one reader, which reads only what is new. */
+import { readdir } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { RunReader, type RunView } from '../run/index.js'
+import { RequestError } from './errors.js'
+
+export interface WatchedRun {
+  readonly name: string
+  readonly directory: string
+  readonly reader: RunReader
+  readonly view: RunView
+}
+
+interface Known {
+  readonly reader: RunReader
+  view: RunView | undefined
+  error: string | undefined
+  readAt: number
+}
+
+/** A view is this old at most when it is shown. */
+const freshMs = 500
+/** Readers of long runs hold their metrics as columns: those that were not asked for longest let go of theirs. */
+const mostReaders = 32
+
+export class RunCatalog {
+  readonly directory: string
+  readonly #runs = new Map<string, Known>()
+  #listing: { readonly at: number; readonly names: Promise<readonly string[]> } | undefined
+
+  constructor(directory: string) {
+    this.directory = resolve(directory)
+  }
+
+  /** Names of the runs, last changed at the end. The directory may be a run itself. */
+  async names(): Promise<readonly string[]> {
+    const known = this.#listing
+    if (known && Date.now() - known.at < freshMs) return known.names
+    const names = this.#list()
+    this.#listing = { at: Date.now(), names }
+    return names
+  }
+
+  /** Every run, and those that cannot be read. */
+  async all(): Promise<{ runs: WatchedRun[]; unreadable: { name: string; error: string }[] }> {
+    const runs: WatchedRun[] = []
+    const unreadable: { name: string; error: string }[] = []
+    for (const name of await this.names())
+      try {
+        runs.push(await this.run(name))
+      } catch (error) {
+        unreadable.push({ name, error: error instanceof Error ? error.message : String(error) })
+      }
+    return { runs, unreadable }
+  }
+
+  /** Only names of the list: no path of a request ever reaches the file system. */
+  async run(name: string): Promise<WatchedRun> {
+    if (!(await this.names()).includes(name))
+      throw new RequestError(404, `there is no run ${JSON.stringify(name.slice(0, 200))}`)
+    const directory = this.#pathOf(name)
+    const known = this.#runs.get(name) ?? {
+      reader: new RunReader(directory),
+      view: undefined,
+      error: undefined,
+      readAt: 0,
+    }
+    this.#runs.delete(name)
+    this.#runs.set(name, known)
+    for (const oldest of this.#runs.keys()) {
+      if (this.#runs.size <= mostReaders) break
+      this.#runs.delete(oldest)
+    }
+    if (!known.view || Date.now() - known.readAt >= freshMs) {
+      known.view = await known.reader.read()
+      known.readAt = Date.now()
+    }
+    return { name, directory, reader: known.reader, view: known.view }
+  }
+
+  #pathOf(name: string): string {
+    return name === basename(this.directory) && this.#isItself ? this.directory : join(this.directory, name)
+  }
+
+  #isItself = false
+
+  async #list(): Promise<readonly string[]> {
+    this.#isItself = await isRun(this.directory)
+    if (this.#isItself) return [basename(this.directory)]
+    const entries = await readdir(this.directory, { withFileTypes: true }).catch(() => [])
+    const names: string[] = []
+    for (const entry of entries)
+      if ((entry.isDirectory() || entry.isSymbolicLink()) && (await isRun(join(this.directory, entry.name))))
+        names.push(entry.name)
+    return names.sort()
+  }
+}
+
+/** A model directory also has a config.json; a run also has logs, or a lock if it has just started. */
+async function isRun(directory: string): Promise<boolean> {
+  const entries = await readdir(directory).catch((): string[] => [])
+  return entries.includes('config.json') && (entries.includes('logs') || entries.includes('lock'))
+}

@@ -1,0 +1,24 @@
+/** Every route of `api.ts` and the function that answers it. */
+import type { Routes } from '../api.js'
+import type { Exchange } from '../exchange.js'
+import type { Served } from '../server.js'
+import { alertsRoute } from './alerts.js'
+import { curvesRoute, metricsRoute } from './curves.js'
+import { runRoute, runsRoute } from './runs.js'
+import { stagesRoute } from './stages.js'
+
+/** Gives the JSON of its answer, or undefined where it has answered itself. */
+export type Handler = (served: Served, exchange: Exchange) => Promise<unknown>
+
+export const routes: Readonly<Partial<Record<keyof Routes, Handler>>> = {
+  'GET /api/session': async ({ catalog, version }) => ({ version, runsDirectory: catalog.directory }),
+  'GET /api/runs': runsRoute,
+  'GET /api/runs/:run': runRoute,
+  'GET /api/runs/:run/metrics': metricsRoute,
+  'GET /api/runs/:run/curves': curvesRoute,
+  'GET /api/runs/:run/stages': stagesRoute,
+  'GET /api/runs/:run/alerts': alertsRoute,
+  'GET /api/events': async ({ live }, { response, query }) => {
+    live.open(response, query.get('run') ?? undefined)
+  },
+}

@@ -1,0 +1,135 @@
+/**
+ * The metrics of a run as columns: a line of the log is a row, and every metric is one array. A hundred thousand steps of sixty metrics are
+ * 50 MB so; points as objects are made only of the metrics that are asked for.
+ */
+import type { JsonObject } from './json-lines.js'
+import type { MetricPoint } from './run-view.js'
+
+/** Stands for "this line has no such metric". NaN is a value that a metric may have. */
+const absent = -Number.MAX_VALUE
+
+/** What a snapshot says of its columns. */
+export interface MetricSnapshot {
+  readonly rows: number
+  readonly ascending: boolean
+  readonly names: readonly string[]
+}
+
+export class MetricTable {
+  #rows = 0
+  #steps: Float64Array = new Float64Array(64)
+  #times: Float64Array = new Float64Array(64)
+  readonly #columns = new Map<string, Float64Array>()
+  /** Whether steps rise from row to row, as they do unless somebody edited the log. */
+  #ascending = true
+
+  get rows(): number {
+    return this.#rows
+  }
+
+  get names(): string[] {
+    return [...this.#columns.keys()]
+  }
+
+  get lastStep(): number | undefined {
+    return this.#rows === 0 ? undefined : this.#steps.subarray(0, this.#rows).reduce((a, b) => Math.max(a, b), 0)
+  }
+
+  get lastTime(): number | undefined {
+    return this.#rows === 0 ? undefined : this.#times[this.#rows - 1]
+  }
+
+  clear(): void {
+    this.#rows = 0
+    this.#columns.clear()
+    this.#ascending = true
+  }
+
+  /** Adds a line of the log; one that has not the shape of metrics is left out. */
+  add(line: JsonObject): void {
+    const { step, time, values } = line
+    if (typeof step !== 'number' || typeof time !== 'string') return
+    if (typeof values !== 'object' || values === null || Array.isArray(values)) return
+    const row = this.#rows++
+    if (row === this.#steps.length) this.#grow()
+    if (row > 0 && step < this.#steps[row - 1]!) this.#ascending = false
+    this.#steps[row] = step
+    this.#times[row] = Date.parse(time)
+    for (const [name, value] of Object.entries(values)) {
+      if (typeof value !== 'number' && typeof value !== 'string') continue
+      const column = this.#columns.get(name) ?? new Float64Array(this.#steps.length).fill(absent)
+      if (!this.#columns.has(name)) this.#columns.set(name, column)
+      column[row] = Number(value)
+    }
+  }
+
+  /** The points of a metric, ascending by step; the last line where a step has several. */
+  points(name: string): MetricPoint[] {
+    const column = this.#columns.get(name)
+    if (!column) return []
+    const points: MetricPoint[] = []
+    for (let row = 0; row < this.#rows; row++) {
+      const value = column[row]!
+      if (value === absent) continue
+      const step = this.#steps[row]!
+      const point = { step, time: this.#times[row]!, value }
+      if (points.at(-1)?.step === step) points[points.length - 1] = point
+      else points.push(point)
+    }
+    if (this.#ascending) return points
+    const bySteps = new Map(points.map(point => [point.step, point]))
+    return [...bySteps.values()].sort((a, b) => a.step - b.step)
+  }
+
+  /** How many lines have a metric. */
+  count(name: string): number {
+    const column = this.#columns.get(name)
+    let count = 0
+    for (let row = 0; column && row < this.#rows; row++) if (column[row] !== absent) count++
+    return count
+  }
+
+  /** The newest value of a metric. */
+  last(name: string): number | undefined {
+    const column = this.#columns.get(name)
+    for (let row = this.#rows - 1; column && row >= 0; row--) if (column[row] !== absent) return column[row]
+    return undefined
+  }
+
+  /** Header and columns, for a file that {@link MetricTable.restored} reads. */
+  snapshot(): { header: MetricSnapshot; bytes: Uint8Array[] } {
+    const whole = (column: Float64Array): Uint8Array => new Uint8Array(column.buffer, 0, this.#rows * 8)
+    return {
+      header: { rows: this.#rows, ascending: this.#ascending, names: this.names },
+      bytes: [this.#steps, this.#times, ...this.#columns.values()].map(whole),
+    }
+  }
+
+  static restored({ rows, ascending, names }: MetricSnapshot, bytes: Uint8Array): MetricTable {
+    const table = new MetricTable()
+    const size = Math.max(64, rows + 1024)
+    const column = (place: number, rest: number): Float64Array => {
+      const taken = new Float64Array(size).fill(rest, rows)
+      new Uint8Array(taken.buffer).set(bytes.subarray(place * rows * 8, (place + 1) * rows * 8))
+      return taken
+    }
+    table.#rows = rows
+    table.#ascending = ascending
+    table.#steps = column(0, 0)
+    table.#times = column(1, 0)
+    for (const [index, name] of names.entries()) table.#columns.set(name, column(index + 2, absent))
+    return table
+  }
+
+  #grow(): void {
+    const size = this.#steps.length * 2
+    const grown = (column: Float64Array, rest: number): Float64Array => {
+      const wider = new Float64Array(size).fill(rest, column.length)
+      wider.set(column)
+      return wider
+    }
+    this.#steps = grown(this.#steps, 0)
+    this.#times = grown(this.#times, 0)
+    for (const [name, column] of this.#columns) this.#columns.set(name, grown(column, absent))
+  }
+}

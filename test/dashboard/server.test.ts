@@ -1,0 +1,126 @@
+import { mkdirSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CurvesAnswer, RunDetail, RunsAnswer, StagesAnswer } from '../../src/dashboard/api.js'
+import { Dashboard } from '../../src/dashboard/index.js'
+import { Run } from '../../src/run/index.js'
+import { temporaryDirectory } from '../support/files.js'
+import { identity } from '../support/run.js'
+
+let runs: string
+let dashboard: Dashboard
+
+beforeAll(async () => {
+  runs = temporaryDirectory()
+  const run = await Run.create(join(runs, 'one'), identity({ algorithm: 'grpo', iterations: 40 }, { command: 'rl' }))
+  for (let step = 1; step <= 40; step++)
+    run.metrics(step, { 'reward/mean': step / 40, 'seconds/generation': 2, 'seconds/update': 1, 'seconds/total': 3 })
+  await run.close('finished')
+  mkdirSync(join(runs, 'not-a-run'))
+  dashboard = await Dashboard.start({ directory: runs, port: 0 })
+})
+afterAll(() => dashboard.close())
+
+interface Answer {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  text: string
+}
+
+/** Over node:http, because fetch does not let a test choose Host and Origin. */
+function ask(
+  path: string,
+  { method = 'GET', headers = {}, body }: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ port: dashboard.port, host: '127.0.0.1', path, method, headers }, response => {
+      let text = ''
+      response.setEncoding('utf8').on('data', part => {
+        text += part
+      })
+      response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, text }))
+    })
+    asked.on('error', reject)
+    asked.end(body)
+  })
+}
+
+const token = () => ({ authorization: `Bearer ${dashboard.token}` })
+async function get<T>(path: string): Promise<T> {
+  const answer = await ask(path, { headers: token() })
+  expect(answer.status, answer.text).toBe(200)
+  return JSON.parse(answer.text) as T
+}
+
+describe('what is shown', () => {
+  test('the runs of a directory, with status and last reward', async () => {
+    const { runs: found, unreadable } = await get<RunsAnswer>('/api/runs')
+    expect(found).toMatchObject([
+      { name: 'one', kind: 'grpo', status: 'finished', step: 40, steps: 40, listening: false },
+    ])
+    expect(found[0]!.headline).toMatchObject({ metric: 'reward/mean', last: 1, best: 1 })
+    expect(unreadable).toEqual([])
+  })
+
+  test('a run, its curves thinned and its stages', async () => {
+    expect(await get<RunDetail>('/api/runs/one')).toMatchObject({ name: 'one', config: { iterations: 40 } })
+    const whole = await get<CurvesAnswer>('/api/runs/one/curves?metrics=reward/mean')
+    expect(whole.curves[0]!.values).toHaveLength(40)
+    const { curves } = await get<CurvesAnswer>('/api/runs/one/curves?metrics=reward/mean&points=10&from=1&to=40')
+    expect(curves[0]).toMatchObject({ steps: [4, 8, 12, 16, 20, 24, 28, 32, 36, 40] })
+    expect(curves[0]!.low![0]).toBeCloseTo(1 / 40)
+    expect(curves[0]!.high![0]).toBeCloseTo(4 / 40)
+    const { slowest, iterations } = await get<StagesAnswer>('/api/runs/one/stages')
+    expect(slowest).toMatchObject({ stage: 'generation', share: 2 / 3 })
+    expect(iterations).toHaveLength(40)
+  })
+})
+
+describe('who may ask', () => {
+  test('nothing without the token, and a cookie for it', async () => {
+    expect((await ask('/api/runs')).status).toBe(401)
+    expect((await ask('/api/runs', { headers: { authorization: 'Bearer no' } })).status).toBe(401)
+    const json = { 'content-type': 'application/json' }
+    const wrong = await ask('/api/login', { method: 'POST', headers: json, body: '{"token":"no"}' })
+    expect(wrong.status).toBe(401)
+    const body = JSON.stringify({ token: dashboard.token })
+    const login = await ask('/api/login', { method: 'POST', headers: json, body })
+    const [cookie] = login.headers['set-cookie'] as string[]
+    expect(cookie).toMatch(/HttpOnly; SameSite=Strict/)
+    expect((await ask('/api/runs', { headers: { cookie: cookie!.split(';')[0]! } })).status).toBe(200)
+  })
+
+  test('no other site, and no name that was made to point here', async () => {
+    const host = `127.0.0.1:${dashboard.port}`
+    const status = async (headers: Record<string, string>) =>
+      (await ask('/api/runs', { headers: { ...token(), ...headers } })).status
+    expect(await status({ origin: `http://${host}`, host })).toBe(200)
+    expect(await status({ origin: 'https://evil.example', host })).toBe(403)
+    expect(await status({ origin: 'null', host })).toBe(403)
+    expect(await status({ host: `evil.example:${dashboard.port}` })).toBe(403)
+    expect(await status({ 'sec-fetch-site': 'cross-site' })).toBe(403)
+    expect(await status({ host: `localhost:${dashboard.port}` })).toBe(200)
+  })
+
+  test('no path but those of routes and files', async () => {
+    for (const path of [
+      '/../package.json',
+      '/%2e%2e/package.json',
+      '/api/runs/..%2F..%2Fetc',
+      '/api/runs/%2e%2e',
+      '/api/runs/one%00',
+      '/api/runs/%ff',
+      '/static/../server.js',
+    ])
+      expect((await ask(path, { headers: token() })).status, path).toBe(404)
+    expect((await ask('/api/runs', { method: 'DELETE', headers: token() })).status).toBe(405)
+  })
+
+  test('every answer forbids scripts that are not of the page', async () => {
+    const page = await ask('/')
+    expect(page.status).toBe(200)
+    expect(page.headers['content-security-policy']).toMatch(/default-src 'none'; script-src 'self'/)
+    expect((await ask('/api/runs')).headers['content-security-policy']).toBeDefined()
+  })
+})
