@@ -28,6 +28,7 @@ export const arrows = {
   data: ['errors', 'files', 'sequence', 'media', 'text'],
   source: ['errors', 'hub', 'progress', 'gguf', 'data'],
   reward: ['errors', 'files', 'http', 'sequence', 'watchdog', 'source', 'tensor', 'model', 'text', 'data'],
+  environment: ['errors', 'sequence', 'text', 'rollout', 'data'],
   experience: ['errors', 'sequence', 'model', 'text', 'rollout', 'data', 'reward', 'maths'],
   run: ['errors', 'files', 'http', 'progress'],
   launch: ['errors', 'http'],

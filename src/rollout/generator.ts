@@ -23,6 +23,11 @@ export interface GenerationRequest {
   /** Index of the first sample. Default 0. */
   firstSample?: number
   sampling: SamplingParams
+  /**
+   * Names a conversation of several requests, each of whose prompts begins with the one before and its response. An engine may keep the
+   * KV cache of the conversation until `release`, or go on with the server that has it. It changes speed, not samples. Needs `n` of 1.
+   */
+  session?: string
 }
 
 /** The version of the weights that made the tokens `start..end` of a response. */
@@ -223,6 +228,8 @@ export interface Generator {
   /** Ends the samples of a request; they keep their tokens. */
   abort(requestId: string): void
   abortAll(): void
+  /** A session is over: what the engine keeps for it may go. An unknown session is no error. */
+  release?(session: string): void
   /** Resolves when the engine computes nothing until `resume`: weights can be changed with requests in flight. Each `pause` needs a `resume`. */
   pause(): Promise<void>
   resume(): void

@@ -255,6 +255,12 @@ export class Tokenizer {
     return this.#templateFiles.size > 0
   }
 
+  /** The source of the chat template; undefined where there is none. With tools, that of the template for tools. */
+  templateSource({ tools }: Pick<ChatOptions, 'tools'> = {}): string | undefined {
+    const files = this.#templateFiles
+    return ((tools && files.get('tool_use')) ?? files.get('default'))?.source
+  }
+
   /** The text of a conversation as the chat template renders it. */
   renderChat(messages: readonly ChatMessage[], options: TemplateOptions = {}): string {
     return this.#template(options).render(messages, options)

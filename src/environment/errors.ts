@@ -1,0 +1,6 @@
+import { InputError } from '../errors/index.js'
+
+/** An environment, its tools or its chat template cannot be used. Thrown before the first token. */
+export class EnvironmentError extends InputError {
+  override readonly name = 'EnvironmentError'
+}

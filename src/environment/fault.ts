@@ -1,0 +1,73 @@
+/** Faults of environments: they end an attempt, and are never a reward. */
+import { onAbort } from '../errors/index.js'
+import type { FailurePlace } from './episode.js'
+
+export class Fault extends Error {
+  override readonly name = 'Fault'
+  constructor(
+    readonly at: FailurePlace,
+    message: string,
+    options: ErrorOptions = {},
+  ) {
+    super(message, options)
+  }
+
+  /** Work whose errors are faults at a place. */
+  static async at<T>(place: FailurePlace, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      throw error instanceof Fault ? error : new Fault(place, messageOf(error), { cause: error })
+    }
+  }
+
+  /**
+   * Work with a time limit. Whatever ends first decides: the work, its limit (a fault), or the signal, whose reason is thrown as it is. An
+   * answer that comes later is not used.
+   */
+  static within<T>(
+    options: {
+      readonly at: FailurePlace
+      readonly what: string
+      readonly milliseconds: number
+      readonly signal: AbortSignal
+    },
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { at, what, milliseconds, signal } = options
+    return new Promise<T>((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      const limited = new AbortController()
+      const end = (settle: () => void): void => {
+        clearTimeout(timer)
+        unlink()
+        settle()
+      }
+      const unlink = onAbort(signal, () =>
+        end(() => {
+          limited.abort(signal.reason)
+          reject(signal.reason)
+        }),
+      )
+      const timer = setTimeout(
+        () =>
+          end(() => {
+            const fault = new Fault(at, `${what}: no answer within ${milliseconds / 1000} seconds`)
+            limited.abort(fault)
+            reject(fault)
+          }),
+        milliseconds,
+      )
+      Promise.resolve()
+        .then(() => work(limited.signal))
+        .then(
+          value => end(() => resolve(value)),
+          error => end(() => reject(new Fault(at, `${what}: ${messageOf(error)}`, { cause: error }))),
+        )
+    })
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,111 @@
+/** What an earlier process recorded of an episode: its end, or the attempt that it was killed in. */
+import { parseTurn, startsWith, type Tokenizer, type ToolFormat, turnText } from '../text/index.js'
+import type { Completion, EpisodeOutcome, Turn } from './episode.js'
+import type { CallRecord, EpisodeJournalRecord, EpisodeRecord, TurnRecord } from './journal.js'
+import type { ToolResult } from './tool.js'
+import { messageOfTurn } from './turn-message.js'
+
+/** An attempt that has not ended. Its turns are not sampled again where the policy reads the same ids. */
+export class RecordedAttempt {
+  readonly results = new Map<string, ToolResult>()
+  readonly #turns: TurnRecord[] = []
+  readonly #calls: CallRecord[] = []
+
+  constructor(
+    readonly attempt: number,
+    records: readonly EpisodeJournalRecord[],
+  ) {
+    for (const record of records) {
+      if (record.attempt !== attempt) continue
+      if (record.kind === 'turn') this.#turns.splice(record.turn, Number.POSITIVE_INFINITY, record)
+      else if (record.kind === 'call') this.#calls.push(record)
+      else if (record.kind === 'call-result') this.results.set(record.id, record.result)
+    }
+  }
+
+  get turns(): readonly TurnRecord[] {
+    return this.#turns
+  }
+
+  /** The first call that must not be repeated. Its session ended with the process that made it. */
+  get onceCall(): CallRecord | undefined {
+    return this.#calls.find(({ effect }) => effect === 'once')
+  }
+
+  turn(turn: number, segment: number, observationIds: Int32Array): Completion | undefined {
+    const record = this.#turns[turn]
+    if (record?.segment !== segment || record.observationIds.length !== observationIds.length) return undefined
+    return startsWith(record.observationIds, observationIds) ? record.completion : undefined
+  }
+}
+
+export interface EpisodeHistory {
+  /** The episode ended. */
+  readonly end: EpisodeRecord | undefined
+  /** The attempt that was not ended; attempts start at 0. */
+  readonly attempt: RecordedAttempt
+}
+
+/** Undefined where nothing was recorded. */
+export function historyOf(records: readonly EpisodeJournalRecord[]): EpisodeHistory | undefined {
+  if (records.length === 0) return undefined
+  const end = records.findLast(record => record.kind === 'episode')
+  const failed = records.filter(({ kind }) => kind === 'attempt-failed').length
+  return { end, attempt: new RecordedAttempt(end?.attempt ?? failed, records) }
+}
+
+/** The outcome of an episode from its records: no session is opened and no tool is called. */
+export async function restoredOutcome(
+  end: EpisodeRecord,
+  records: readonly EpisodeJournalRecord[],
+  { tokenizer, format }: { readonly tokenizer: Tokenizer; readonly format: ToolFormat | undefined },
+): Promise<EpisodeOutcome> {
+  const { promptId, sample, attempt } = end
+  const key = { promptId, sample, attempt }
+  const message = end.message ?? ''
+  if (end.of === 'failed') return { kind: 'failed', key, at: end.at ?? 'step', message }
+  if (end.of === 'rejected') return { kind: 'rejected', key, reason: end.reason ?? 'rejected', message }
+  const recorded = new RecordedAttempt(attempt, records)
+  const turns: Turn[] = []
+  for (const [i, { segment, observationIds, messages, completion, stateKey }] of recorded.turns.entries()) {
+    const calls = end.calls?.[i] ?? []
+    const said = parseTurn(await turnText(tokenizer, completion.responseIds), format)
+    turns.push({
+      segment,
+      observationIds,
+      messages,
+      completion,
+      message: messageOfTurn(said.text, said.reasoning, calls),
+      text: said.text,
+      calls,
+      reward: end.turnRewards?.[i] ?? undefined,
+      stateKey,
+      ...(end.toolSeconds ? { toolSeconds: end.toolSeconds[i] ?? 0 } : {}),
+    })
+  }
+  const leak = end.leak === undefined ? {} : { leak: end.leak }
+  const episode = { key, turns, stop: end.stop ?? 'done', reward: end.reward, ...leak } as const
+  return end.of === 'unscorable' ? { kind: 'unscorable', episode, message } : { kind: end.of, episode }
+}
+
+/** The record of an outcome. */
+export function endRecord(outcome: EpisodeOutcome): EpisodeRecord {
+  if (!('episode' in outcome)) {
+    const { kind: of, key, ...rest } = outcome
+    return { kind: 'episode', ...key, of, ...rest }
+  }
+  const { kind: of, episode } = outcome
+  const { key, turns, stop, reward, leak } = episode
+  return {
+    kind: 'episode',
+    ...key,
+    of,
+    stop,
+    reward,
+    turnRewards: turns.map(turn => turn.reward ?? null),
+    calls: turns.map(turn => turn.calls),
+    toolSeconds: turns.map(turn => turn.toolSeconds ?? 0),
+    ...(leak === undefined ? {} : { leak }),
+    ...(outcome.kind === 'unscorable' ? { message: outcome.message } : {}),
+  }
+}

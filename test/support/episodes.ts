@@ -1,0 +1,135 @@
+/** A small world for episodes: the fixture's tokenizer with the chat templates of model families, and an engine that follows a script. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import {
+  type Environment,
+  type EpisodeJournal,
+  type EpisodeJournalRecord,
+  type EpisodeOptions,
+  type EpisodeOutcome,
+  episodeRules,
+  episodeWorld,
+  runEpisode,
+} from '../../src/environment/index.js'
+import type { Generator } from '../../src/rollout/index.js'
+import { Tokenizer } from '../../src/text/index.js'
+import { ScriptedGenerator } from './doubles/scripted-generator.js'
+import { tokenizerDirectory } from './tokenizers.js'
+
+export const templateOf = (name: string): string =>
+  readFileSync(fileURLToPath(new URL(`../fixtures/chat-templates/${name}.jinja`, import.meta.url)), 'utf8')
+
+/** Special tokens that the templates of families write. */
+const special: Readonly<Record<string, readonly string[]>> = {
+  llama3_1: [
+    '<|begin_of_text|>',
+    '<|start_header_id|>',
+    '<|end_header_id|>',
+    '<|eot_id|>',
+    '<|eom_id|>',
+    '<|python_tag|>',
+  ],
+  llama3_2: [
+    '<|begin_of_text|>',
+    '<|start_header_id|>',
+    '<|end_header_id|>',
+    '<|eot_id|>',
+    '<|eom_id|>',
+    '<|python_tag|>',
+  ],
+  mistral: [
+    '<s>',
+    '</s>',
+    '[INST]',
+    '[/INST]',
+    '[TOOL_CALLS]',
+    '[TOOL_RESULTS]',
+    '[/TOOL_RESULTS]',
+    '[AVAILABLE_TOOLS]',
+    '[/AVAILABLE_TOOLS]',
+  ],
+}
+const named: Readonly<Record<string, object>> = {
+  llama3_1: { bos_token: '<|begin_of_text|>', eos_token: '<|eot_id|>' },
+  llama3_2: { bos_token: '<|begin_of_text|>', eos_token: '<|eot_id|>' },
+  mistral: { bos_token: '<s>', eos_token: '</s>' },
+}
+
+/** The fixture's tokenizer as one of a family: its chat template, and the special tokens that the template writes. */
+export async function familyTokenizer(template: string): Promise<Tokenizer> {
+  const own = { bos_token: null, eos_token: '<|im_end|>', pad_token: '<|endoftext|>', ...named[template] }
+  const extra = special[template] ?? ['<|im_start|>']
+  const config = { ...own, extra_special_tokens: extra }
+  return Tokenizer.load(
+    await tokenizerDirectory({ 'tokenizer_config.json': config, 'chat_template.jinja': templateOf(template) }),
+  )
+}
+
+/** Says one of `turns` after another, each as text that ends with the token of the turn's end; `cut`: without it. */
+export type ScriptedTurn = string | { readonly text: string; readonly end: 'cut' }
+
+/** Records in memory. */
+export class MemoryJournal implements EpisodeJournal {
+  readonly records: EpisodeJournalRecord[] = []
+  episodeRecords({ promptId, sample }: { promptId: string; sample: number }): readonly EpisodeJournalRecord[] {
+    return this.records.filter(one => one.promptId === promptId && one.sample === sample)
+  }
+  async keepEpisode(record: EpisodeJournalRecord): Promise<void> {
+    this.records.push(structuredClone(record))
+  }
+}
+
+export interface ScriptedEpisode {
+  readonly outcome: EpisodeOutcome
+  /** What the engine was asked with, in order. */
+  readonly prompts: readonly Int32Array[]
+  readonly released: readonly string[]
+}
+
+/** Runs one episode in which the policy says these turns. */
+export async function scriptedEpisode(options: {
+  readonly environment: Environment
+  readonly turns: readonly ScriptedTurn[]
+  readonly template?: string
+  readonly tokenizer?: Tokenizer
+  readonly limits?: EpisodeOptions
+  readonly maxNewTokens?: number
+  readonly maxLength?: number
+  readonly journal?: EpisodeJournal
+  readonly signal?: AbortSignal
+  readonly row?: Record<string, unknown>
+  readonly messages?: readonly { role: string; content: string }[]
+}): Promise<ScriptedEpisode> {
+  const { environment, turns, limits = {}, maxNewTokens = 4000, journal } = options
+  const tokenizer = options.tokenizer ?? (await familyTokenizer(options.template ?? 'qwen2_5'))
+  const now = new Date('2026-01-02T03:04:05Z')
+  const rules = await episodeRules({ environment, tokenizer, limits, now })
+  const [end] = [...rules.junctions.turnEndIds]
+  const said = await Promise.all(
+    turns.map(async turn => {
+      const text = typeof turn === 'string' ? turn : turn.text
+      const ids = await tokenizer.encode(text, { addSpecialTokens: false })
+      return typeof turn === 'string' ? [...ids, end!] : [...ids]
+    }),
+  )
+  const prompts: Int32Array[] = []
+  const released: string[] = []
+  const scripted = new ScriptedGenerator(promptIds => {
+    prompts.push(promptIds)
+    return said[prompts.length - 1] ?? [end!]
+  }, tokenizer.vocabSize)
+  const generator: Generator = Object.assign(scripted, {
+    maxLength: options.maxLength ?? 4096,
+    release: (session: string) => void released.push(session),
+  })
+  const signal = options.signal ?? new AbortController().signal
+  const sampling = { seed: 3, maxNewTokens }
+  const world = episodeWorld(rules, { name: 'test', generator, sampling, journal, signal })
+  const task = { row: options.row ?? {}, messages: options.messages ?? [], label: undefined, target: undefined }
+  try {
+    const outcome = await runEpisode(world, { task, promptId: 'row', sample: 0 }, signal)
+    return { outcome, prompts, released }
+  } finally {
+    await world.turns.close()
+  }
+}
