@@ -50,6 +50,7 @@ NAPI_MODULE_INIT() {
   defineRecording(env, exports, b);
   defineRunning(env, exports, b);
   defineMachine(env, exports, b);
+  defineCollectives(env, exports, b);
   defineWatchdog(env, exports);
   return exports;
 }

@@ -12,6 +12,9 @@
 
 namespace whetstone {
 
+// A connection to other processes: a store or a process group.
+struct Link;
+
 struct Bridge {
   Store store;
   std::shared_ptr<double[]> memory;  // the mailbox
@@ -29,6 +32,8 @@ struct Bridge {
   std::vector<c10::Stream> streams;
   std::optional<c10::Stream> stream;  // what JavaScript made current; programs started meanwhile run there too
   Runner runner;
+  Table<std::shared_ptr<Link>> links;
+  int awaited = 0;  // promises that keep the process alive
   Stack stack;
 
   Reader reader() { return {box, box + boxSize}; }
@@ -215,7 +220,10 @@ void defineOperators(napi_env env, napi_value exports, Bridge *b);
 void defineTensors(napi_env env, napi_value exports, Bridge *b);
 void defineRecording(napi_env env, napi_value exports, Bridge *b);
 void defineRunning(napi_env env, napi_value exports, Bridge *b);
+void defineCollectives(napi_env env, napi_value exports, Bridge *b);
 void defineMachine(napi_env env, napi_value exports, Bridge *b);
+// Runs work on a runner's thread; the promise gives its results, after the handle that `keep` makes of them.
+napi_value startOn(Call &c, Runner &runner, std::function<std::vector<IValue>()> work, std::function<double(std::vector<IValue> &)> keep = nullptr);
 // On the JavaScript thread, when the runner has done a job: settles its promise.
 void settle(napi_env env, napi_value, void *, void *data);
 

@@ -43,22 +43,7 @@ void answer(napi_env env, Bridge &b, Job *job) {
 }
 
 napi_value start(Call &c, std::function<std::vector<IValue>()> work, std::function<double(std::vector<IValue> &)> keep = nullptr) {
-  auto job = std::make_unique<Job>();
-  const bool enabled = c10::GradMode::is_enabled();
-  // libtorch's number of threads is one of each thread, fixed when the thread first computes.
-  job->work = [work = std::move(work), enabled, threads = at::get_num_threads(), stream = c.b.stream] {
-    c10::GradMode::set_enabled(enabled);
-    if (at::get_num_threads() != threads) at::set_num_threads(threads);
-    if (stream) c10::impl::VirtualGuardImpl(stream->device_type()).exchangeStream(*stream);
-    return work();
-  };
-  job->keep = std::move(keep);
-  napi_value promise = nullptr;
-  if (napi_create_promise(c.env, &job->deferred, &promise) != napi_ok) throw ArgError("no promise can be made now");
-  c.b.runner.post(job.get());
-  job.release();
-  if (c.b.runner.pending++ == 0) napi_ref_threadsafe_function(c.env, c.b.runner.done);
-  return promise;
+  return startOn(c, c.b.runner, std::move(work), std::move(keep));
 }
 
 // mailbox: the inputs
@@ -169,11 +154,33 @@ napi_value synchronize(Call &c) {
 
 }  // namespace
 
+napi_value startOn(Call &c, Runner &runner, std::function<std::vector<IValue>()> work, std::function<double(std::vector<IValue> &)> keep) {
+  auto job = std::make_unique<Job>();
+  job->program = &runner == &c.b.runner;
+  const bool enabled = c10::GradMode::is_enabled();
+  // libtorch's number of threads is one of each thread, fixed when the thread first computes.
+  job->work = [work = std::move(work), enabled, threads = at::get_num_threads(), stream = c.b.stream] {
+    c10::GradMode::set_enabled(enabled);
+    if (at::get_num_threads() != threads) at::set_num_threads(threads);
+    if (stream) c10::impl::VirtualGuardImpl(stream->device_type()).exchangeStream(*stream);
+    return work();
+  };
+  job->keep = std::move(keep);
+  napi_value promise = nullptr;
+  if (napi_create_promise(c.env, &job->deferred, &promise) != napi_ok) throw ArgError("no promise can be made now");
+  runner.post(job.get());
+  job.release();
+  if (&runner == &c.b.runner) runner.pending++;
+  if (c.b.awaited++ == 0) napi_ref_threadsafe_function(c.env, c.b.runner.done);
+  return promise;
+}
+
 void settle(napi_env env, napi_value, void *, void *data) {
   std::unique_ptr<Job> job(static_cast<Job *>(data));
   if (!env) return;
   Bridge &b = *bridge(env);
-  if (--b.runner.pending == 0) napi_unref_threadsafe_function(env, b.runner.done);
+  if (job->program) b.runner.pending--;
+  if (--b.awaited == 0) napi_unref_threadsafe_function(env, b.runner.done);
   answer(env, b, job.get());
 }
 

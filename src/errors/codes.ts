@@ -20,6 +20,7 @@ export const errorCodes = {
   WHETSTONE_NON_FINITE: 'an output or a gradient of a model is not finite',
   WHETSTONE_MACHINE: 'this machine lacks what a config asks for, such as a GPU',
   WHETSTONE_DEVICE: 'there is no such device',
+  WHETSTONE_RANKS: 'processes that train together cannot go on together: one is gone, late, or of another build',
   WHETSTONE_BRIDGE: 'the native bridge is not built, or does not load',
   WHETSTONE_SETUP: 'a step of the installation failed',
   WHETSTONE_REWARD: 'a reward file or its sources are wrong',

@@ -8,6 +8,8 @@ export interface BridgeRecord {
   libtorch: { path: string; version: string; source: Source; why: string }
   cuda: boolean
   cudaGraphs: boolean
+  /** Several processes can train together. */
+  collectives: boolean
   compiler: string
   /** Over sources, flags, compiler and libtorch: an equal one means there is nothing to compile. */
   inputsHash: string

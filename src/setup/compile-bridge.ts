@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 import { mkdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { processStart } from '../files/index.js'
 import type { Report } from '../progress/index.js'
 import type { BridgeRecord } from './bridge-record.js'
@@ -36,11 +36,12 @@ export async function compileBridge(context: CompileContext): Promise<BridgeReco
   const cudaHeaders = libtorch.cuda ? await findCudaHeaders(context) : undefined
   const flags = bridgeFlags(libtorch, cudaHeaders)
   const hash = createHash('sha256').update(JSON.stringify([flags, compiler, libtorch.version, process.arch]))
-  for (const name of inputs) hash.update(`\0${name}\0`).update(readFileSync(join(native, name)))
+  for (const name of [...inputs, ...filesUnder(join(native, glooHeaders)).map(name => join(glooHeaders, name))])
+    hash.update(`\0${name}\0`).update(readFileSync(join(native, name)))
   const inputsHash = hash.digest('hex')
 
   const { path, version, source, why, cuda } = libtorch
-  const record: BridgeRecord = {
+  const madeOf = {
     libtorch: { path, version, source, why },
     cuda,
     cudaGraphs: cudaHeaders !== undefined,
@@ -55,11 +56,13 @@ export async function compileBridge(context: CompileContext): Promise<BridgeReco
   }
 
   const started = Date.now()
+  let record: BridgeRecord = { ...madeOf, collectives: false }
   report.line(`Compiling the bridge with ${compiler.version}`)
   try {
     await inScratch(paths.folder, async scratch => {
       const addon = join(scratch, 'whetstone.node')
-      await compileAndLink({ ...context, sources: sources.map(name => join(native, name)), flags, scratch, addon })
+      const build = { ...context, sources: sources.map(name => join(native, name)), flags, scratch, addon }
+      record = { ...madeOf, ...(await compileAndLink(build)) }
       await checkLoads(addon, context)
       await rename(addon, paths.addon)
       // After the addon: were this step missed, the next setup would compile again rather than trust a wrong record.
@@ -152,11 +155,17 @@ interface Build extends CompileContext {
   addon: string
 }
 
-async function compileAndLink({ sources, flags, scratch, addon, compiler, env, report, signal }: Build): Promise<void> {
-  const invoke = async (args: string[], what: string) => {
+/** Says whether the bridge has collectives. */
+async function compileAndLink(build: Build): Promise<{ collectives: boolean }> {
+  const { sources, flags, scratch, addon, compiler, env, report, signal, libtorch } = build
+  const run = async (args: string[]) => {
     const result = await runProcess(compiler.command, [...compiler.args, ...args], { env, signal })
     if (result.kind === 'missing')
       throw new SetupError(`${compiler.command} disappeared.`, 'Install a C++ compiler again.')
+    return result
+  }
+  const invoke = async (args: string[], what: string) => {
+    const result = await run(args)
     if (result.code === 0) return
     if (/No space left on device/.test(result.output)) throw diskFull(scratch)
     throw new SetupError(
@@ -167,14 +176,21 @@ async function compileAndLink({ sources, flags, scratch, addon, compiler, env, r
     )
   }
   const objects = sources.map(path => join(scratch, `${basename(path)}.o`))
+  const wanted = collectiveFlags(libtorch, join(dirname(sources[0]!), glooHeaders))
+  let collectives = wanted.length > 0
   const queue = sources.entries()
   const failed = new AbortController()
   const work = async () => {
     for (const [index, path] of queue) {
       if (failed.signal.aborted) return
       report.line(`  ${basename(path)} (${index + 1} of ${sources.length})`)
+      const args = [...flags.compile, '-c', path, '-o', objects[index] ?? '']
       try {
-        await invoke([...flags.compile, '-c', path, '-o', objects[index] ?? ''], `Compiling native/${basename(path)}`)
+        if (basename(path) === collectivesSource && collectives) {
+          if ((await run([...wanted, ...args])).code === 0) continue
+          collectives = false
+        }
+        await invoke(args, `Compiling native/${basename(path)}`)
       } catch (error) {
         failed.abort()
         throw error
@@ -185,6 +201,49 @@ async function compileAndLink({ sources, flags, scratch, addon, compiler, env, r
   const results = await Promise.allSettled(Array.from({ length: Math.min(4, availableParallelism()) }, work))
   for (const result of results) if (result.status === 'rejected') throw result.reason
   await invoke([...objects, ...flags.link, '-o', addon], 'Linking the bridge')
+  if (!collectives && sources.some(path => basename(path) === collectivesSource))
+    report.line(
+      '  this libtorch has no c10d that fits: the bridge is built without collectives, for one process per training',
+    )
+  return { collectives }
+}
+
+const collectivesSource = 'collectives.cc'
+/** Stand-ins for headers of gloo, which the torch wheel does not have; its code is inside libtorch_cpu. */
+const glooHeaders = 'gloo-headers'
+
+/** Empty where libtorch was built without c10d. A missing symbol would show only when it is first called, so it is looked for. */
+function collectiveFlags({ path }: FoundLibtorch, standIns: string): string[] {
+  const include = join(path, 'include')
+  if (!existsSync(join(include, 'torch/csrc/distributed/c10d/ProcessGroupGloo.hpp'))) return []
+  if (!fileContains(join(path, 'lib/libtorch_cpu.so'), 'N4c10d16ProcessGroupGlooC1E')) return []
+  const headers = existsSync(join(include, 'gloo/context.h')) ? [] : ['-isystem', standIns]
+  return ['-DWHETSTONE_COLLECTIVES', ...headers]
+}
+
+/** Reads piece by piece: libtorch_cpu has hundreds of megabytes. */
+function fileContains(path: string, text: string): boolean {
+  const piece = Buffer.alloc(1 << 24)
+  const file = openSync(path, 'r')
+  try {
+    // The end of each piece is kept before the next one: the text may lie across both.
+    for (let kept = 0; ; ) {
+      const read = readSync(file, piece, kept, piece.length - kept, null)
+      if (piece.subarray(0, kept + read).includes(text)) return true
+      if (read === 0) return false
+      const end = kept + read
+      kept = Math.min(end, text.length - 1)
+      piece.copyWithin(0, end - kept, end)
+    }
+  } finally {
+    closeSync(file)
+  }
+}
+
+function filesUnder(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  const found = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return found.filter(name => name.endsWith('.h')).sort()
 }
 
 /** From the first error on: what follows it is usually its consequence, what precedes it is notes and warnings. */

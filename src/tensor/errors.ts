@@ -31,6 +31,12 @@ export class DeviceError extends WhetstoneError {
   override name = 'DeviceError'
 }
 
+/** Processes that train together are no longer in step: one of them is gone, late, or made another call. */
+export class CollectiveError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_RANKS'
+  override name = 'CollectiveError'
+}
+
 /** The native bridge is not built, or does not load. */
 export class BridgeMissingError extends WhetstoneError {
   static override readonly code: ErrorCode = 'WHETSTONE_BRIDGE'

@@ -1,10 +1,25 @@
 export { checkpoint, customFunction, enableGrad, isGradEnabled, noGrad } from './autograd.js'
 export { type NumberLike, Sym } from './call.js'
 export { callOperator, operatorExists } from './call-operator.js'
+export {
+  type GroupOptions,
+  type GroupUse,
+  hasCollectives,
+  ProcessGroup,
+  Store,
+  type StoreOptions,
+} from './collectives.js'
 export * from './device.js'
 export { dither } from './dither.js'
 export { type ArrayOf, type Device, type DType, dtypeBytes, type TypedArray } from './dtype.js'
-export { ArgumentError, BridgeMissingError, DeviceError, OutOfMemoryError, TensorError } from './errors.js'
+export {
+  ArgumentError,
+  BridgeMissingError,
+  CollectiveError,
+  DeviceError,
+  OutOfMemoryError,
+  TensorError,
+} from './errors.js'
 export { Kernel, type KernelParameter, type Launch } from './kernel.js'
 export * from './operators.generated.js'
 export * from './optim.js'

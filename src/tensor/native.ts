@@ -4,8 +4,36 @@ import { fileURLToPath } from 'node:url'
 import { provideWatchdog, type WatchdogNative } from '../watchdog/index.js'
 import { BridgeMissingError } from './errors.js'
 
+/** What `native/collectives.cc` defines; nothing of it where libtorch has no c10d. */
+export interface CollectivesNative {
+  openStore(host: string, port: number, serve: boolean, limitMs: number): Promise<Float64Array>
+  storeSet(store: number, key: string, value: Uint8Array): Promise<Float64Array>
+  storeGet(store: number, key: string, limitMs: number): Promise<Float64Array>
+  storeCheck(store: number, key: string): Promise<Float64Array>
+  storeAdd(store: number, key: string, by: number): Promise<Float64Array>
+  storeDelete(store: number, key: string): Promise<Float64Array>
+  joinGloo(
+    store: number,
+    name: string,
+    rank: number,
+    size: number,
+    limitMs: number,
+    host: string,
+  ): Promise<Float64Array>
+  joinNccl(
+    store: number,
+    name: string,
+    rank: number,
+    size: number,
+    limitMs: number,
+    device: number,
+  ): Promise<Float64Array>
+  collective(group: number, what: number, target: number, source: number, root: number): Promise<Float64Array>
+  releaseLink(link: number): void
+}
+
 /** The addon's functions, as `native/*.cc` define them. A `ref` is a handle; the mailbox carries everything else. */
-interface Native extends WatchdogNative {
+interface Native extends WatchdogNative, Partial<CollectivesNative> {
   mailbox(atLeast: number, onMailbox?: (buffer: ArrayBuffer) => void): void
   bind(name: string, overload: string, names: string): number
   call(op: number): number

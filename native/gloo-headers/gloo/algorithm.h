@@ -1,0 +1,2 @@
+// Stands in for gloo's header: see rendezvous/store.h.
+#pragma once
