@@ -24,6 +24,7 @@ export const arrows = {
   text: ['errors', 'files'],
   gguf: ['errors', 'files', 'tensor', 'decoder', 'text'],
   rollout: ['errors', 'files', 'http', 'sequence', 'tensor', 'kernels', 'decoder', 'model', 'text'],
+  distributed: ['errors', 'sequence', 'tensor', 'model'],
   serve: ['errors', 'http', 'model', 'text', 'rollout'],
   data: ['errors', 'files', 'sequence', 'media', 'text'],
   source: ['errors', 'hub', 'progress', 'gguf', 'data'],

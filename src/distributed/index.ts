@@ -1,0 +1,33 @@
+/**
+ * Several processes that train as one: ranks on the GPUs of a machine, or of several machines.
+ *
+ * Rank 0 is the controller. It has the run directory, the journal, the data, the rewards and the loop; the other ranks hold models
+ * and do what it asks. Three things connect them:
+ *
+ * - the store (`Store` of `src/tensor`, c10d's TCPStore): how ranks find each other. Rank 0 publishes where it listens;
+ * - a connection from each rank to rank 0 (`peer.ts`): commands, token ids, outputs and gradients per token, some tens of bytes per
+ *   token. An idle rank waits there without a time limit, and a rank that dies is seen at once;
+ * - the group (`ProcessGroup` of `src/tensor`, gloo or NCCL): everything that is a tensor of a model. Gradients, norms, weights and
+ *   optimiser states move by collectives.
+ *
+ * The files:
+ *
+ * - `rank.ts`: how a process takes part (`RankOptions`), and who it is (`RankIdentity`);
+ * - `world.ts`: the controller's side (`World`). `rank-worker.ts`: the others' side (`serveRank`);
+ * - `frames.ts`, `peer.ts`: messages and exchanges. `errors.ts`: errors that cross them;
+ * - `shard-plan.ts`: which rank computes which sequences. `sequence-arrays.ts`, `output-arrays.ts`: what travels;
+ * - `rank-models.ts`: the models of a rank, and the commands that reach them. Handlers of other things (engines) come in through
+ *   `serveRank({ handlers })`.
+ *
+ * A launcher makes `RankOptions` of its environment and calls `World.open` on rank 0, `serveRank` on the others. Who watches over
+ * ranks uses `Peer.beat`, `Peer.heardAt`, `Peer.onLost` and `World.fail`: after `fail` everything that waits ends with that error, and
+ * the other ranks lose their connection, which ends `serveRank`.
+ */
+export { RankError } from './errors.js'
+export type { Part, WireArray } from './frames.js'
+export { type Exchange, type Handler, type Handlers, type IncomingCall, type OutgoingCall, Peer } from './peer.js'
+export { defaultLimitMs, type RankBuild, type RankIdentity, type RankOptions, rankName } from './rank.js'
+export { type LoadCommand, RankModels, type ReplicaOptions } from './rank-models.js'
+export { type MoreHandlers, type ServeOptions, serveRank } from './rank-worker.js'
+export { imbalance, planShards, type ShardOptions } from './shard-plan.js'
+export { type Membership, World } from './world.js'

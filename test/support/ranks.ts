@@ -1,0 +1,42 @@
+import { type RankOptions, World } from '../../src/distributed/index.js'
+import { Store } from '../../src/tensor/index.js'
+import { atEnd } from './at-end.js'
+import { type Child, startChild } from './child.js'
+import { compiledRoom } from './compiled.js'
+
+const script = new URL('../distributed/children/rank.mjs', import.meta.url)
+
+export interface StartedRanks {
+  readonly world: World
+  /** Of ranks 1, 2, ... */
+  readonly children: readonly Child[]
+}
+
+/** A port that was free just now: rank 0 serves the store there. */
+async function freePort(): Promise<number> {
+  const store = await Store.open({ host: '127.0.0.1', port: 0, served: 'here', limitMs: 10_000 })
+  store.close()
+  return store.port
+}
+
+/** A job of ranks on the CPU: rank 0 in this process, the others in processes of their own. */
+export async function startRanks(
+  size: number,
+  options: Partial<RankOptions> & { others?: Partial<RankOptions> } = {},
+): Promise<StartedRanks> {
+  const { others, rank: _, store: __, ...own } = options
+  const port = await freePort()
+  const shared: Omit<RankOptions, 'rank' | 'store'> = {
+    ...{ size, address: '127.0.0.1', device: 'cpu', backend: 'gloo', job: 'test', limitMs: 60_000 },
+    ...own,
+  }
+  const place = { host: '127.0.0.1', port }
+  const index = compiledRoom('distributed')
+  const children = Array.from({ length: size - 1 }, (_, i) => {
+    const given = { ...shared, rank: i + 1, store: { ...place, served: 'elsewhere' }, ...others }
+    return startChild(script, [index, JSON.stringify(given)])
+  })
+  const world = await World.open({ ...shared, rank: 0, store: { ...place, served: 'here' } })
+  atEnd(() => world.close())
+  return { world, children }
+}
