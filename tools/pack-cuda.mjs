@@ -4,6 +4,7 @@
  *
  *   node tools/pack-cuda.mjs                     .cuda-pack/, after `npm run build`
  *   node tools/pack-cuda.mjs --before DIRECTORY  with another checkout beside it, for bench/compare.mjs
+ *   node tools/pack-cuda.mjs --beside            smaller: the files of this checkout travel beside the pack, not in it
  *
  * There, `bash .cuda-pack/run.sh` says what it can run (tools/run-cuda-pack.sh).
  */
@@ -19,7 +20,7 @@ const target = join(root, '.cuda-pack')
 /** What may be carried to such a machine. */
 const MOST_BYTES = 55 * 2 ** 20
 
-const { values: options } = parseArgs({ options: { before: { type: 'string' } } })
+const { values: options } = parseArgs({ options: { before: { type: 'string' }, beside: { type: 'boolean' } } })
 
 /** Packages by name, with all they depend on, as directories inside node_modules. */
 function closure(names) {
@@ -63,12 +64,9 @@ function copyPackages(into) {
 /** What git knows of a checkout under these paths, and its dist/. */
 function copyCheckout(from, into, paths) {
   if (!existsSync(join(from, 'dist/cli/main.js'))) throw new Error(`${from} has no dist/: run \`npm run build\` there`)
-  const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...paths], {
-    cwd: from,
-    encoding: 'utf8',
-  })
-  for (const file of files.split('\0').filter(Boolean))
-    if (existsSync(join(from, file))) cpSync(join(from, file), join(into, file))
+  const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...paths]
+  const files = paths.length > 0 ? execFileSync('git', list, { cwd: from, encoding: 'utf8' }).split('\0') : []
+  for (const file of files.filter(Boolean)) if (existsSync(join(from, file))) cpSync(join(from, file), join(into, file))
   cpSync(join(from, 'dist'), join(into, 'dist'), { recursive: true, filter: runs })
 }
 
@@ -82,7 +80,7 @@ function compress(command, file) {
 
 const staging = mkdtempSync(join(tmpdir(), 'whetstone-pack-'))
 try {
-  copyCheckout(root, join(staging, 'after'), ['.'])
+  copyCheckout(root, join(staging, 'after'), options.beside ? [] : ['.'])
   // What the benches of the other one need; its tests and docs are not run.
   const parts = ['package.json', 'bench', 'install', 'native']
   if (options.before) copyCheckout(resolve(options.before), join(staging, 'before'), parts)

@@ -35,6 +35,12 @@ if [ "$(cat "$work/stamp" 2>/dev/null)" != "$stamp" ]; then
   mkdir -p "$work/bin"
   rm -rf "$work/after/dist" "$work/after/src" "$work/after/test" "$work/before/dist"
   decompress "$here"/tree.tar.xz | tar -C "$work" -xf -
+  # A pack made with --beside has no checkout of its own: it lies in one.
+  if [ ! -e "$work/after/package.json" ] || [ -e "$work/beside" ]; then
+    touch "$work/beside"
+    tar -C "$here/.." --exclude=./.git --exclude=./.cuda-pack --exclude=./node_modules --exclude=./dist --exclude=./build -cf - . |
+      tar -C "$work/after" -xf -
+  fi
   decompress "$here"/node-*.xz >"$work/bin/node"
   chmod +x "$work/bin/node"
   for checkout in after before; do
