@@ -12,7 +12,7 @@ export type { RewardFunction, Rewards } from './reward-parts.js'
 export { attributed, startTraining } from './run-training.js'
 export type { GeneratedSample } from './samples-in-order.js'
 export { type Scored, type ScoreRow, type ScoreRowsOptions, score } from './score.js'
-export { type ServeOptions, type Serving, serve } from './serve.js'
+export { type ServedMedia, type ServeOptions, type Serving, serve } from './serve.js'
 export type { Rows } from './spool-rows.js'
 export {
   type Data,

@@ -1,6 +1,8 @@
 /** A model behind OpenAI's API. */
 import { basename, resolve } from 'node:path'
-import { LocalModel } from '../model/index.js'
+import { InputError } from '../errors/index.js'
+import type { MediaLimits, UrlOptions } from '../media/index.js'
+import { LocalModel, MultimodalProcessor } from '../model/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import {
   generationConfigLines,
@@ -15,7 +17,7 @@ import type { Tokenizer } from '../text/index.js'
 import { locateGiven } from './locate-given.js'
 
 export interface ServeOptions
-  extends Omit<ServerOptions, 'engine' | 'tokenizer' | 'name' | 'control' | 'defaults'>,
+  extends Omit<ServerOptions, 'engine' | 'tokenizer' | 'name' | 'control' | 'defaults' | 'media'>,
     Omit<OpenOptions, 'onProgress'> {
   /** A model directory, an id of the Hub, or a model of the program, which is not disposed. */
   readonly model: string | LocalModel<'language'>
@@ -25,8 +27,26 @@ export interface ServeOptions
   readonly servedModelName?: string
   /** Clients may pause it and have it read other weights; needs `apiKey`, and a model directory. */
   readonly control?: Omit<ControlOptions, 'weights'>
+  /** Of a vision-language model: where images and videos may come from, and how large they may be. */
+  readonly media?: ServedMedia
+  /** For a model of the program that reads images: without one, requests with images are refused. */
+  readonly processor?: MultimodalProcessor
   readonly report?: Report
 }
+
+export interface ServedMedia {
+  /** Requests may name files in this directory by `file:` URLs. Default: no files. */
+  readonly root?: string
+  /** Requests may name images of other servers. Default: they may not. */
+  readonly urls?: UrlOptions
+  /** Most images and videos of a request. Default 16. */
+  readonly maxItems?: number
+  /** Of a file, an image and a video. Default: 64 MiB, 64 million pixels, 4096 frames. */
+  readonly limits?: Partial<MediaLimits>
+}
+
+/** Files of clients; those of a data set may be larger. */
+const servedLimits: Partial<MediaLimits> = { maxBytes: 64 * 2 ** 20 }
 
 export interface Serving {
   readonly name: string
@@ -46,7 +66,8 @@ export interface Serving {
  * await server.close()
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const { model: named, tokenizer: given, servedModelName, control, report = silentReport, ...rest } = options
+  const { model: named, tokenizer: given, servedModelName, control, report = silentReport, ...others } = options
+  const { media: mediaOptions = {}, processor, ...rest } = others
   const { adapter: namedAdapter, device, signal, chatTemplate, adapters, ...server } = rest
   const { maxSequences, maxLength, cacheBytes, cacheShare, memory, tokenBudget, ...http } = server
   const engineOptions = { maxSequences, maxLength, cacheBytes, cacheShare, memory, tokenBudget }
@@ -57,6 +78,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const opened = await open().finally(() => loading.end())
   for (const line of configured ? generationConfigLines(configured) : []) report.line(line)
   try {
+    const media = processor ?? (await processorOf(opened))
     const name = servedModelName ?? (typeof named === 'string' ? nameOf(named) : 'model')
     const started = await ModelServer.start({
       ...http,
@@ -64,6 +86,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       tokenizer: opened.tokenizer,
       name,
       ...(configured ? { defaults: configured.defaults } : {}),
+      ...(media ? { media: { processor: media, ...placesOf(mediaOptions) } } : {}),
       ...(control && opened.weights ? { control: { ...control, weights: opened.weights } } : {}),
     })
     const host = http.host ?? '127.0.0.1'
@@ -79,6 +102,24 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   } catch (error) {
     await opened.close()
     throw error
+  }
+
+  /** Without the files of a processor the model still answers text. */
+  async function processorOf({ engine, tokenizer }: { engine: LocalEngine; tokenizer: Tokenizer | undefined }) {
+    if (typeof model !== 'string' || !engine.capabilities.media) return undefined
+    const { urls, limits } = mediaOptions
+    const encode = async (text: string) => tokenizer?.encode(text, { addSpecialTokens: false }) ?? []
+    try {
+      return await MultimodalProcessor.load(model, {
+        encode,
+        limits: { ...servedLimits, ...limits },
+        ...(urls ? { urls } : {}),
+      })
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      report.warn(`${error.message}. Requests with images or videos are refused.`)
+      return undefined
+    }
   }
 
   async function open() {
@@ -97,6 +138,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     })
   }
 }
+
+const placesOf = ({ root, maxItems }: ServedMedia) => ({
+  ...(root === undefined ? {} : { root }),
+  ...(maxItems === undefined ? {} : { maxItems }),
+})
 
 /** The id of a model of the Hub, or the name of a directory. */
 function nameOf(model: string): string {

@@ -1,5 +1,6 @@
+import { stat } from 'node:fs/promises'
 import { z } from 'zod'
-import { type ServeOptions, serve } from '../api/index.js'
+import { type ServedMedia, type ServeOptions, serve } from '../api/index.js'
 import { isApiKey } from '../http/index.js'
 import { reportFor } from '../progress/index.js'
 import { type ControlOptions, logprobsModes } from '../serve/index.js'
@@ -62,6 +63,17 @@ const flags = engineFlags.extend({
   weightsRoot: directory('with --control: only read weights and adapters from this directory').optional(),
   enableLora: toggle('with --control: allow LoRA adapters; needs memory for a second copy of the layer matrices'),
   maxLoras: integer('with --enable-lora: most adapters loaded at the same time (default 8)', { min: 1 }).optional(),
+  mediaRoot: directory(
+    'directory of images and videos that requests may name by file: URLs (default: none)',
+  ).optional(),
+  mediaUrls: choice(
+    ['none', 'public', 'any'],
+    'WHICH',
+    'which URLs of images the server fetches: none, public (servers of the internet) or any (also of the own network)',
+  ).default('none'),
+  maxMedia: integer('most images and videos of a request (default 16)', { min: 1 }).optional(),
+  maxMediaMb: integer('largest file of an image or a video in MiB (default 64)', { min: 1 }).optional(),
+  maxImagePixels: integer('most pixels of an image before it is resized (default 64000000)', { min: 1 }).optional(),
   drainSeconds: integer('seconds for requests in flight to finish after SIGTERM', { min: 0 }).default(30),
 })
 
@@ -95,6 +107,7 @@ export async function run(args: string[]): Promise<number> {
     ...(values.enableLora ? { adapters: 'exchangeable' as const } : {}),
     ...(values.servedModelName === undefined ? {} : { servedModelName: values.servedModelName }),
     ...(values.control ? { control: controlOptions(values) } : {}),
+    media: await mediaOptions(values),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
   }
@@ -113,6 +126,23 @@ export async function run(args: string[]): Promise<number> {
   report.line('Stopping: requests in flight are finished first.')
   await server.close({ graceMs: drainSeconds * 1000 })
   return 0
+}
+
+type MediaFlags = Pick<z.output<typeof flags>, 'mediaRoot' | 'mediaUrls' | 'maxMedia' | 'maxMediaMb' | 'maxImagePixels'>
+
+async function mediaOptions(given: MediaFlags): Promise<ServedMedia> {
+  const { mediaRoot, mediaUrls, maxMedia, maxMediaMb, maxImagePixels } = given
+  if (mediaRoot !== undefined && !(await stat(mediaRoot).catch(() => undefined))?.isDirectory())
+    throw new UsageError(`--media-root: ${mediaRoot} is not a directory`)
+  return {
+    limits: {
+      ...(maxMediaMb === undefined ? {} : { maxBytes: maxMediaMb * 2 ** 20 }),
+      ...(maxImagePixels === undefined ? {} : { maxPixels: maxImagePixels }),
+    },
+    ...(mediaRoot === undefined ? {} : { root: mediaRoot }),
+    ...(mediaUrls === 'none' ? {} : { urls: { addresses: mediaUrls } }),
+    ...(maxMedia === undefined ? {} : { maxItems: maxMedia }),
+  }
 }
 
 type Flags = Pick<z.output<typeof flags>, 'control' | 'weightsRoot' | 'enableLora' | 'maxLoras'>

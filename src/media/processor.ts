@@ -84,6 +84,11 @@ export class MediaProcessor {
     this.#cache = new ByteCache(options.cacheBytes ?? 512 * 2 ** 20, ({ frames }) => frames.byteLength)
   }
 
+  /** Whether URLs of other servers are read. */
+  get reads(): 'files' | 'urls' {
+    return this.#options.urls ? 'urls' : 'files'
+  }
+
   /** All media of a sample. What cannot be used is an outcome with the reason; only an abort is thrown. */
   async prepare({ images, videos }: SampleMedia, place: MediaPlace = {}): Promise<MediaOutcome> {
     try {

@@ -91,6 +91,23 @@ export class Ticket implements BodyAccount {
     this.bytes += cost.bytes
   }
 
+  /** Reserves the pixels of images and videos. */
+  hold(bytes: number): void {
+    const { all } = this
+    const { maxRequestBytes, maxTotalBytes } = all.limits
+    const most = Math.min(maxRequestBytes, maxTotalBytes)
+    if (bytes > most)
+      throw badRequest(
+        `the images and videos of this request have ${megabytes(bytes)} of pixels; the limit is ${megabytes(most)}.`,
+      )
+    if (all.bytes + bytes > maxTotalBytes)
+      throw later(
+        `the pixels of this request take ${megabytes(bytes)}; ${megabytes(all.bytes)} of ${megabytes(maxTotalBytes)} are taken by others`,
+      )
+    all.bytes += bytes
+    this.bytes += bytes
+  }
+
   /** Releases everything. Can be called twice. */
   release(): void {
     this.all.requests -= this.requests

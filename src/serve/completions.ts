@@ -113,10 +113,10 @@ export async function chatCompletions(served: Served, exchange: Exchange): Promi
   const { tools, ...conversation } = fields
   const offered = exchange.body.tool_choice === 'none' ? undefined : tools
   const use = fields.truncate_prompt_tokens === undefined ? 'whole' : 'cut'
-  const prompts = [await encodeMessages(served, { ...conversation, tools: offered }, use, exchange)]
+  const { ids, media } = await encodeMessages(served, { ...conversation, tools: offered }, use, exchange)
   await respond(served, exchange, {
     ...textOptions(served, exchange, fields, { sampling, logprobs, format: chatFormat }),
-    ...{ weights, prompts, maxTokens, echo: false, dropped: false },
+    ...{ weights, prompts: [ids], media: [media], maxTokens, echo: false, dropped: false },
   })
 }
 

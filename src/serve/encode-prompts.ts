@@ -1,8 +1,9 @@
 /** Encodes texts and conversations. Refuses a text that cannot fit the context before all of it is encoded. */
-import { type ChatMessage, ChatTemplateError, type Tokenizer } from '../text/index.js'
+import { type ChatMessage, ChatTemplateError, placedTypes, placeMedia, type Tokenizer } from '../text/index.js'
 import { badRequest } from './errors.js'
 import type { Exchange, Served } from './exchange.js'
 import type { tokenizeFields } from './field-tables.js'
+import type { EncodedPrompt } from './request-media.js'
 import type { FieldsOf } from './request-shape.js'
 import { tooLong } from './run-request.js'
 
@@ -41,36 +42,59 @@ type ConversationFields = Pick<
   | 'continue_final_message'
   | 'add_special_tokens'
   | 'chat_template_kwargs'
+  | 'media_io_kwargs'
 >
 
-/** The ids of a conversation; a problem with it is an error of the client. */
+/** The ids and media of a conversation; a problem with it is an error of the client. */
 export async function encodeMessages(
   served: Served,
   fields: ConversationFields,
   use: TextOptions['use'],
   exchange: Exchange,
-): Promise<Int32Array> {
-  const { tokenizer, limits } = served
+): Promise<EncodedPrompt> {
+  const { tokenizer, limits, media } = served
   if (!tokenizer) throw badRequest('this model has no tokenizer, and so no chat.', 'messages')
-  const messages = (fields.messages ?? []) as readonly ChatMessage[]
+  const given = (fields.messages ?? []) as readonly ChatMessage[]
   const most = Math.min(mostMessages, limits.maxLength)
-  if (messages.length > most)
-    throw badRequest(`a conversation may have ${most} messages, this one has ${messages.length}.`, 'messages')
+  if (given.length > most)
+    throw badRequest(`a conversation may have ${most} messages, this one has ${given.length}.`, 'messages')
+  let placed: { prompt: readonly ChatMessage[]; images: readonly unknown[]; videos: readonly unknown[] }
   let text: string
   try {
-    text = render(tokenizer, messages, fields)
+    placed = media && hasParts(given) ? (placeMedia(given) as typeof placed) : { prompt: given, images: [], videos: [] }
+    text = render(tokenizer, placed.prompt, fields, media ? placedTypes : [])
   } catch (error) {
     if (error instanceof ChatTemplateError) throw badRequest(error.message, 'messages')
     throw error
   }
-  return encodeText(served, text, { addSpecialTokens: fields.add_special_tokens ?? false, use }, exchange)
+  const ids = await encodeText(served, text, { addSpecialTokens: fields.add_special_tokens ?? false, use }, exchange)
+  const { images, videos } = placed
+  const fps = fields.media_io_kwargs?.video?.fps
+  return media ? media.read(ids, { images, videos, fps, param: 'messages' }, exchange) : { ids, media: [] }
 }
 
-function render(tokenizer: Tokenizer, messages: readonly ChatMessage[], fields: ConversationFields): string {
+/** Whether some message has parts, and all parts have types. What is malformed is left to the template, which names it. */
+function hasParts(messages: readonly ChatMessage[]): boolean {
+  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
+  const contents = messages.map(message => (isObject(message) ? message.content : undefined))
+  if (!contents.some(Array.isArray)) return false
+  return contents.every(content => {
+    if (!Array.isArray(content)) return typeof content === 'string' || content === null || content === undefined
+    return content.every(part => isObject(part) && typeof (part as { type?: unknown }).type === 'string')
+  })
+}
+
+function render(
+  tokenizer: Tokenizer,
+  messages: readonly ChatMessage[],
+  fields: ConversationFields,
+  mediaTypes: readonly string[],
+): string {
   const continueFinalMessage = fields.continue_final_message ?? false
   const plain = {
     addGenerationPrompt: fields.add_generation_prompt ?? !continueFinalMessage,
     continueFinalMessage,
+    mediaTypes,
     variables: fields.chat_template_kwargs ?? {},
   }
   const { tools = [], documents = [] } = fields

@@ -8,6 +8,7 @@ import type { Ticket } from './admission.js'
 import type { EncodeQueue } from './encode-queue.js'
 import { unknownModel } from './errors.js'
 import type { LogprobsMode } from './logprobs-mode.js'
+import type { RequestMedia } from './request-media.js'
 import type { JsonObject } from './request-shape.js'
 import { costOf, type Generation, type Limits, type Runner } from './run-request.js'
 import type { TokenTexts } from './token-text.js'
@@ -25,6 +26,8 @@ export interface Served extends Runner {
   /** Undefined without a tokenizer. */
   encoder: EncodeQueue | undefined
   texts: TokenTexts
+  /** Undefined where the model reads text alone. */
+  media: RequestMedia | undefined
   logprobsMode: LogprobsMode
   limits: Limits
   /** Of requests to OpenAI's routes. */
@@ -79,6 +82,11 @@ export class Exchange implements WriteOptions {
   /** Reserves the memory of the request, or throws. It is released when the answer was sent. */
   admit(request: Generation, { maxLength }: Limits): void {
     this.ticket.admit(costOf(request, maxLength))
+  }
+
+  /** Reserves memory for pixels, or throws. It is released when the answer was sent. */
+  reserve(bytes: number): void {
+    this.ticket.hold(bytes)
   }
 
   /** Sends a value that may hold lazy lists. */

@@ -40,6 +40,24 @@ export const prompt = z
     return typeof value[0] === 'number' ? [value as readonly number[]] : (value as readonly GivenPrompt[])
   })
 
+/** vLLM's options of reading media. Of them only the frame rate of a video that is given as frames has an effect here. */
+const isMediaIo = (value: unknown): boolean =>
+  isObject(value) &&
+  Object.entries(value).every(
+    ([kind, options]) =>
+      isObject(options) &&
+      Object.entries(options).every(([name, one]) => {
+        if (kind !== 'video') return false
+        if (name === 'fps') return typeof one === 'number' && one > 0 && Number.isFinite(one)
+        // All frames, which are read anyway.
+        return name === 'num_frames' && one === -1
+      }),
+  )
+export const mediaIo = z.custom<{ readonly video?: { readonly fps?: number } }>(
+  isMediaIo,
+  should('dictionary with video.fps, a number above 0; this server supports nothing else'),
+)
+
 /** Keys are token ids in decimal: `"0x10"` and `""` are refused. */
 const isBias = (value: unknown): boolean => {
   if (!isObject(value)) return false

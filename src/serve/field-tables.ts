@@ -8,6 +8,7 @@ import {
   integer,
   list,
   logitBias,
+  mediaIo,
   number,
   object,
   objects,
@@ -23,7 +24,7 @@ const noBeams = 'there is no beam search'
 const noCaches = 'prompts are not kept between requests'
 const noTransfer = 'keys and values are not moved between servers'
 const noReasoning = 'reasoning is not separated from the answer; use chat_template_kwargs for options of the template'
-const noMedia = 'about images, audio and video; a message that has any is refused'
+const noMedia = 'about how images and videos travel between servers'
 const isText = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && (value as { type?: unknown }).type === 'text'
 const given = (value: unknown): boolean => Array.isArray(value) && value.length > 0
@@ -107,7 +108,7 @@ export const completionFields = {
 
 export const chatFields = {
   ...common,
-  messages: honoured(list, 'text, also in parts; other parts are refused by name'),
+  messages: honoured(list, 'text, also in parts; with a vision-language model also parts image_url and video_url'),
   max_completion_tokens: honoured(integer, 'default: what the context has room for'),
   max_tokens: honoured(integer, 'used if max_completion_tokens is not given'),
   logprobs: honoured(flag),
@@ -143,8 +144,8 @@ export const chatFields = {
   prompt_cache_key: harmless(noCaches),
   prompt_cache_options: harmless(noCaches),
   prompt_cache_retention: harmless(noCaches),
-  media_io_kwargs: harmless(noMedia),
-  mm_processor_kwargs: harmless(noMedia),
+  media_io_kwargs: honoured(mediaIo, '`video.fps`: frames of each second, where a video is given as frames'),
+  mm_processor_kwargs: refused('pixels are prepared as the model says', {}),
 } satisfies FieldTable
 
 export const streamOptionsFields = {
@@ -162,8 +163,11 @@ export const generateFields = {
   stream_options: common.stream_options,
   return_token_ids: common.return_token_ids,
   output_mode: refused('token ids are returned', 'tokens'),
-  features: refused('there are no images, audio or video'),
-  content_parts: refused('there are no images, audio or video', []),
+  features: refused('images and videos are given in content_parts'),
+  content_parts: honoured(
+    objects,
+    'images and videos, as `{"type": "image_url", "url": ...}` and `{"type": "video_url", "url": ..., "fps": ...}`',
+  ),
   kv_transfer_params: common.kv_transfer_params,
   ec_transfer_params: common.ec_transfer_params,
   reasoning_parser_kwargs: refused(noReasoning),

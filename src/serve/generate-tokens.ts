@@ -4,6 +4,7 @@ import { badRequest, malformed } from './errors.js'
 import { type Exchange, type Served, weightsOf } from './exchange.js'
 import { generateFields, samplingParamsFields } from './field-tables.js'
 import { tellingOf } from './logprobs-mode.js'
+import type { EncodedPrompt } from './request-media.js'
 import { RequestShape } from './request-shape.js'
 import { checkPrompts, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
@@ -34,10 +35,12 @@ export async function generateTokens(served: Served, exchange: Exchange): Promis
   // Text is only needed for stop strings.
   if (sampling.params.stop?.length === 0) delete sampling.params.text
   const logprobs = logprobCount('logprobs', asked.logprobs, capabilities)
+  const prompt = await withMedia(served, Int32Array.from(ids), fields.content_parts ?? [], exchange)
   const request: TokensRequest = {
     id: `generate-tokens-${exchange.id(fields.request_id)}`,
     weights,
-    prompts: [Int32Array.from(ids)],
+    prompts: [prompt.ids],
+    media: [prompt.media],
     sampling,
     maxTokens,
     logprobs,
@@ -49,6 +52,28 @@ export async function generateTokens(served: Served, exchange: Exchange): Promis
   checkPrompts(request, served.limits)
   if (fields.stream) await stream(served, exchange, request)
   else await answer(served, exchange, request)
+}
+
+const partKinds = { image_url: 'images', video_url: 'videos' } as const
+
+/** The images and videos of a request belong to the placeholders among its ids: one for each item, or all of them. */
+async function withMedia(
+  { media }: Served,
+  ids: Int32Array,
+  parts: readonly object[],
+  exchange: Exchange,
+): Promise<EncodedPrompt> {
+  const param = 'content_parts'
+  const given: Record<'images' | 'videos', object[]> = { images: [], videos: [] }
+  for (const part of parts as readonly { type?: unknown }[]) {
+    const kind = Object.hasOwn(partKinds, String(part.type))
+      ? partKinds[part.type as keyof typeof partKinds]
+      : undefined
+    if (!kind) throw badRequest(`a part of type ${JSON.stringify(part.type)}: expected image_url or video_url.`, param)
+    if (!media) throw badRequest('this model reads text alone, no images or videos.', param)
+    given[kind].push(part)
+  }
+  return media ? media.read(ids, { ...given, param }, exchange) : { ids, media: [] }
 }
 
 async function answer(served: Served, exchange: Exchange, request: TokensRequest): Promise<void> {

@@ -1,2 +1,2 @@
 /** OpenAI's API over any `Generator`. */
-export { type ControlOptions, type LogprobsMode, ModelServer, type ServeOptions } from './index.js'
+export { type ControlOptions, type LogprobsMode, type MediaOptions, ModelServer, type ServeOptions } from './index.js'

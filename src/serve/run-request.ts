@@ -1,6 +1,7 @@
 /** Runs the prompts of an HTTP request through the engine: samples for a plain answer, tokens for a stream. */
 import { randomUUID } from 'node:crypto'
 import type { FailureReason, GenerationRequest, Generator, Sample, TokenEvent } from '../rollout/index.js'
+import type { MediaItem } from '../sequence/index.js'
 import { ApiError, badRequest } from './errors.js'
 import type { Flight, InFlight } from './in-flight.js'
 import type { Told } from './logprobs-mode.js'
@@ -14,6 +15,8 @@ export interface Generation {
   /** The weights to sample from. */
   weights: WeightSet
   prompts: readonly Int32Array[]
+  /** Of each prompt; undefined: all are text. */
+  media?: readonly (readonly MediaItem[])[]
   sampling: SamplingRequest
   /** Of each prompt; limited to the rest of the context. */
   maxTokens: number | undefined
@@ -157,7 +160,10 @@ export async function runGeneration(
   signal.throwIfAborted()
 }
 
-function requestsOf({ prompts, sampling, maxTokens, topLogprobs }: Generation, engine: Generator): GenerationRequest[] {
+function requestsOf(
+  { prompts, media, sampling, maxTokens, topLogprobs }: Generation,
+  engine: Generator,
+): GenerationRequest[] {
   const { params, n, seed } = sampling
   // Clients may use an id twice; ids in the engine are unique.
   const name = randomUUID()
@@ -166,6 +172,7 @@ function requestsOf({ prompts, sampling, maxTokens, topLogprobs }: Generation, e
     // Random numbers depend only on the client's seed: the same request gives the same tokens.
     promptId: '',
     promptIds,
+    ...(media?.[i]?.length ? { media: media[i] } : {}),
     n,
     sampling: {
       ...params,

@@ -21,6 +21,7 @@ import { InFlight } from './in-flight.js'
 import type { LogprobsMode } from './logprobs-mode.js'
 import { metricsText } from './metrics.js'
 import { type BodyLimits, parseBody, readBody } from './read-body.js'
+import { type MediaOptions, RequestMedia } from './request-media.js'
 import { detokenize, model, models, tokenize } from './small-routes.js'
 import { TokenTexts } from './token-text.js'
 
@@ -57,6 +58,8 @@ export interface ServeOptions {
   control?: ControlOptions
   /** Least speed of a request body. Default: 4 KiB per second, after the first 5 seconds. */
   bodyRate?: Pick<BodyLimits, 'graceMs' | 'minBytesPerSecond'>
+  /** Of a vision-language model. Default: requests with images or videos are refused. */
+  media?: MediaOptions
   /** How long a client may read nothing of its answer. Default 2 minutes. */
   stallMs?: number
 }
@@ -138,6 +141,7 @@ export class ModelServer {
       tokenizer,
       encoder: tokenizer && new EncodeQueue(tokenizer),
       texts: new TokenTexts(tokenizer),
+      media: options.media && new RequestMedia(options.media),
       logprobsMode: checkMode(options.logprobsMode ?? 'raw_logprobs', engine),
       limits: { vocabSize: engine.vocabSize, maxLength: engine.maxLength, eosIds: tokenizer?.stopIds ?? [] },
       defaults: options.defaults ?? {},

