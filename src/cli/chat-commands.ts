@@ -1,18 +1,25 @@
 /** What a user types in a chat: a message, or a command. Pure, but for the file of `/save`. */
 import { appendFile } from 'node:fs/promises'
+import { dirname, relative, resolve } from 'node:path'
 import { didYouMean, InputError, systemProblem } from '../errors/index.js'
-import type { ChatMessage } from '../text/index.js'
+import type { ChatContentPart, ChatMessage } from '../text/index.js'
 
 export type ChatInput =
   | { readonly kind: 'message'; readonly text: string }
   | { readonly kind: 'nothing' | 'help' | 'new' | 'retry' | 'quit' }
   | { readonly kind: 'system' | 'save'; readonly text: string }
+  | { readonly kind: 'image' | 'video'; readonly paths: readonly string[] }
   | { readonly kind: 'unknown'; readonly message: string }
 
 const commands = [
   { name: '/help', words: 'list the commands' },
   { name: '/system TEXT', words: 'set the system message (none without TEXT), start anew' },
   { name: '/retry', words: 'answer the last message again' },
+  { name: '/image PATH', words: 'add an image to the next message; several paths add several images' },
+  {
+    name: '/video PATH',
+    words: 'add a video to the next message: an animated GIF or WebP, or a file that ffmpeg reads',
+  },
   { name: '/save FILE', words: 'append the conversation to a JSONL file, for `whetstone sft`' },
   { name: '/new, /reset', words: 'start a new conversation' },
   { name: '/quit, /exit', words: 'end the chat; Ctrl-D and Ctrl-C do too' },
@@ -24,6 +31,8 @@ const kinds: Readonly<Record<string, ChatInput['kind']>> = {
   '/system': 'system',
   '/retry': 'retry',
   '/save': 'save',
+  '/image': 'image',
+  '/video': 'video',
   '/new': 'new',
   '/reset': 'new',
   '/clear': 'new',
@@ -45,20 +54,47 @@ export function chatInput(line: string): ChatInput {
     const meant = didYouMean(word, Object.keys(kinds))
     return { kind: 'unknown', message: `There is no command ${word}${meant}. /help lists the commands.` }
   }
+  if (kind === 'image' || kind === 'video') {
+    const paths = words(rest)
+    if (paths.length > 0) return { kind, paths }
+    return { kind: 'unknown', message: `${word} needs the path of a file: ${word} PATH.` }
+  }
   if (kind === 'save' && rest === '') return { kind: 'unknown', message: '/save needs the name of a file: /save FILE.' }
   return kind === 'system' || kind === 'save' ? { kind, text: rest } : ({ kind } as ChatInput)
+}
+
+/** Words of a line. Quotes and backslashes keep the spaces of a path, as terminals write the name of a dropped file. */
+function words(text: string): string[] {
+  const found = text.match(/(?:"[^"]*"|'[^']*'|\\.|[^\s\\])+/g) ?? []
+  return found.map(word =>
+    word.replace(/"([^"]*)"|'([^']*)'|\\(.)/g, (_, double, single, one) => double ?? single ?? one),
+  )
 }
 
 /** A conversation, and what to do with its end. */
 export class Conversation {
   messages: ChatMessage[] = []
+  /** Images and videos of the next message. */
+  added: ChatContentPart[] = []
 
   constructor(public system: string | undefined) {
     this.restart()
   }
 
   restart(): void {
+    this.added = []
     this.messages = this.system === undefined ? [] : [{ role: 'system', content: this.system }]
+  }
+
+  add(kind: 'image' | 'video', path: string): void {
+    this.added.push({ type: kind, [kind]: resolve(path) })
+  }
+
+  /** A message of the user, with the images and videos that were added for it. */
+  say(text: string): void {
+    const content = this.added.length === 0 ? text : [...this.added, { type: 'text', text }]
+    this.messages.push({ role: 'user', content })
+    this.added = []
   }
 
   /** The last message of the user is to be answered again. Whether there is one. */
@@ -74,10 +110,22 @@ export class Conversation {
     const { length } = this.messages.filter(({ role }) => role !== 'system')
     if (length === 0) return 'There is nothing to save yet.'
     try {
-      await appendFile(path, `${JSON.stringify({ messages: this.messages })}\n`)
+      await appendFile(path, `${JSON.stringify({ messages: this.messages.map(message => beside(message, path)) })}\n`)
     } catch (error) {
       throw new InputError(`${path}: ${systemProblem(error, 'write')}`, { cause: error })
     }
     return `${path}: appended a conversation of ${length} ${length === 1 ? 'message' : 'messages'}.`
   }
+}
+
+/** With paths from the folder of the file, as rows of data have them. */
+function beside(message: ChatMessage, file: string): ChatMessage {
+  const { content } = message
+  if (!Array.isArray(content)) return message
+  const folder = dirname(resolve(file))
+  const parts = content.map((part: ChatContentPart) => {
+    const path = part[part.type]
+    return part.type === 'text' || typeof path !== 'string' ? part : { ...part, [part.type]: relative(folder, path) }
+  })
+  return { ...message, content: parts }
 }

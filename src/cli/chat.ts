@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { locateGiven } from '../api/index.js'
 import { InputError } from '../errors/index.js'
+import { MultimodalProcessor } from '../model/index.js'
 import { type Report, reportFor } from '../progress/index.js'
 import {
   type GenerationRequest,
@@ -10,7 +11,7 @@ import {
   readGenerationConfig,
   type SamplingParams,
 } from '../rollout/index.js'
-import { type ChatMessage, Tokenizer } from '../text/index.js'
+import { type ChatMessage, placedTypes, placeMedia, Tokenizer } from '../text/index.js'
 import { Conversation, chatHelp, chatInput } from './chat-commands.js'
 import { conversationTemplateFlag } from './chat-template-flag.js'
 import {
@@ -61,14 +62,14 @@ export async function run(args: string[]): Promise<number> {
       ...{ chatTemplate, maxSequences: 1, signal },
       onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
     }).finally(() => loading.end())
-    return { opened, configured, sampling, close: () => opened.close() }
+    return { model, opened, configured, sampling, close: () => opened.close() }
   })
   if (typeof started === 'number') return started
-  const { opened, configured, sampling } = started
+  const { model, opened, configured, sampling } = started
   try {
     for (const line of generationConfigLines(configured, givenSampling(given))) report.line(line)
     if (process.stdin.isTTY) report.line('/help lists the commands.')
-    await converse(opened, { sampling, system, report })
+    await converse(opened, { sampling, system, report, media: new ChatMedia(opened, model) })
     return 0
   } finally {
     await opened.close()
@@ -88,9 +89,10 @@ interface ConverseOptions {
   readonly sampling: SamplingParams
   readonly system: string | undefined
   readonly report: Report
+  readonly media: ChatMedia
 }
 
-async function converse(opened: OpenedEngine, { sampling, system, report }: ConverseOptions): Promise<void> {
+async function converse(opened: OpenedEngine, { sampling, system, report, media }: ConverseOptions): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
   const isTerminal = process.stdin.isTTY && process.stdout.isTTY
   const conversation = new Conversation(system)
@@ -110,7 +112,7 @@ async function converse(opened: OpenedEngine, { sampling, system, report }: Conv
     // Another seed for each answer: a repeated one may differ.
     const asked = { ...sampling, seed: sampling.seed + 2 * ++answers - 1 }
     try {
-      const content = await reply(opened, conversation.messages, asked)
+      const content = await reply(opened, await media.encode(conversation.messages), asked)
       conversation.messages.push({ role: 'assistant', content })
     } catch (error) {
       // A person can go on; a script should hear of it.
@@ -125,8 +127,18 @@ async function converse(opened: OpenedEngine, { sampling, system, report }: Conv
     const input = chatInput(line)
     switch (input.kind) {
       case 'message':
-        conversation.messages.push({ role: 'user', content: input.text })
+        conversation.say(input.text)
         await answer()
+        break
+      case 'image':
+      case 'video':
+        for (const path of input.paths) {
+          const problem = await media.check(input.kind, path)
+          // A person gives another path; a script should hear of it.
+          if (problem !== undefined && !process.stdin.isTTY) throw new InputError(problem)
+          if (problem === undefined) conversation.add(input.kind, path)
+          report.line(problem ?? `${path} belongs to the next message.`)
+        }
         break
       case 'retry':
         if (conversation.retry()) await answer()
@@ -173,19 +185,58 @@ function savingProblem(error: unknown): string {
   return error.message
 }
 
+/** Images and videos of a chat. Those of earlier messages are read again, and their pixels are kept. */
+class ChatMedia {
+  #processor: Promise<MultimodalProcessor | undefined> | undefined
+
+  constructor(
+    private readonly opened: OpenedEngine,
+    private readonly directory: string,
+  ) {}
+
+  /** Why a file cannot be shown to the model. */
+  async check(kind: 'image' | 'video', path: string): Promise<string | undefined> {
+    try {
+      const processor = await this.#load()
+      if (!processor) return 'This model reads text alone: images and videos need a vision-language model.'
+      await processor.media[kind](path)
+      return undefined
+    } catch (error) {
+      if (error instanceof InputError) return error.message
+      throw error
+    }
+  }
+
+  async encode(messages: readonly ChatMessage[]): Promise<Pick<GenerationRequest, 'promptIds' | 'media'>> {
+    const { prompt, images, videos } = placeMedia(messages)
+    const options = { addGenerationPrompt: true, mediaTypes: placedTypes }
+    const promptIds = await this.opened.tokenizer!.encodeChat(prompt as readonly ChatMessage[], options)
+    if (images.length + videos.length === 0) return { promptIds }
+    const processor = await this.#load()
+    const found = await processor!.process(promptIds, { images, videos })
+    if (found.kind === 'failed') throw new InputError(found.message)
+    return { promptIds: found.ids, media: found.media }
+  }
+
+  #load(): Promise<MultimodalProcessor | undefined> {
+    const encode = (text: string) => this.opened.tokenizer!.encode(text, { addSpecialTokens: false })
+    this.#processor ??= MultimodalProcessor.of(this.opened.model, this.directory, { encode })
+    return this.#processor
+  }
+}
+
 /** A model may say anything; a terminal would obey its escape sequences. */
 const withoutControls = (text: string): string => text.replace(/(?![\n\t])\p{Cc}/gu, '')
 
 /** Prints the answer as it comes. */
 async function reply(
-  { engine, tokenizer }: OpenedEngine,
-  messages: readonly ChatMessage[],
+  { engine }: OpenedEngine,
+  prompt: Pick<GenerationRequest, 'promptIds' | 'media'>,
   sampling: SamplingParams,
 ): Promise<string> {
-  const promptIds = await tokenizer!.encodeChat(messages, { addGenerationPrompt: true })
   const request: GenerationRequest = {
-    id: `${messages.length}`,
-    promptIds,
+    id: 'answer',
+    ...prompt,
     sampling: { ...sampling, text: 'plain' },
   }
   const { isTTY } = process.stdout

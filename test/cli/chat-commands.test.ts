@@ -12,6 +12,9 @@ test.each([
   ['/system', { kind: 'system', text: '' }],
   ['/retry', { kind: 'retry' }],
   ['/save my file.jsonl', { kind: 'save', text: 'my file.jsonl' }],
+  ['/image a.png', { kind: 'image', paths: ['a.png'] }],
+  ['/image a.png "my sign.png" one\\ more.png', { kind: 'image', paths: ['a.png', 'my sign.png', 'one more.png'] }],
+  ['/video clip.gif', { kind: 'video', paths: ['clip.gif'] }],
   ['/new', { kind: 'new' }],
   ['/reset', { kind: 'new' }],
   ['/quit', { kind: 'quit' }],
@@ -24,7 +27,12 @@ test.each([
 test('what is not a command is answered with the commands', () => {
   expect(chatInput('/hepl')).toMatchObject({ kind: 'unknown', message: expect.stringContaining('/help') })
   expect(chatInput('/save')).toMatchObject({ kind: 'unknown' })
-  for (const name of ['/help', '/system', '/retry', '/save', '/new', '/quit']) expect(chatHelp).toContain(name)
+  expect(chatInput('/image')).toMatchObject({
+    kind: 'unknown',
+    message: '/image needs the path of a file: /image PATH.',
+  })
+  for (const name of ['/help', '/system', '/retry', '/image', '/video', '/save', '/new', '/quit'])
+    expect(chatHelp).toContain(name)
 })
 
 test('a conversation is answered again from its last message, saved as a row, and begun anew', async () => {
