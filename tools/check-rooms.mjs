@@ -41,6 +41,7 @@ export const arrows = {
     'files',
     'progress',
     'tensor',
+    'media',
     'decoder',
     'model',
     'text',

@@ -10,7 +10,14 @@ import { dataSchema } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { fileSha256, makeDirectory } from '../files/index.js'
 import { isDefinition } from '../maths/index.js'
-import { copyTokenizer, type ExportOptions, LocalModel, modelFiles, type TokenModel } from '../model/index.js'
+import {
+  copyTokenizer,
+  type ExportOptions,
+  LocalModel,
+  MultimodalProcessor,
+  modelFiles,
+  type TokenModel,
+} from '../model/index.js'
 import type { Generator } from '../rollout/index.js'
 import { Tokenizer } from '../text/index.js'
 import { defineGenerator, type GeneratorDefinition, type LiveParts, type RawConfig } from '../train/index.js'
@@ -45,10 +52,15 @@ interface Part {
 export function givenParts(options: Readonly<Record<string, unknown>>, directory: string): GivenParts {
   const values = structured(options)
   const parts: Part[] = []
-  const { tokenizer } = values
+  const { tokenizer, processor } = values
   delete values.tokenizer
+  delete values.processor
   if (tokenizer !== undefined && !(tokenizer instanceof Tokenizer))
     throw new InputError('tokenizer: expected a Tokenizer, such as `await Tokenizer.load(DIR)` gives')
+  if (processor !== undefined && !(processor instanceof MultimodalProcessor))
+    throw new InputError(
+      'processor: expected a MultimodalProcessor, such as `await MultimodalProcessor.load(DIR, ...)` gives',
+    )
 
   const add = (section: Values, key: string, part: Omit<Part, 'path'> & { name: string }): void => {
     const path = join(directory, part.name)
@@ -86,7 +98,7 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
 
   const { model, reference, critic = models['critic.model'] } = models
   const given = { rewards: rewards?.options, rewardNames: rewards?.names }
-  const live = { model, reference, critic, tokenizer, generator, ...given } as LiveParts
+  const live = { model, reference, critic, tokenizer, processor, generator, ...given } as LiveParts
   const place = async (how: Placing): Promise<void> => {
     for (const part of parts) await placePart(part, how, directory)
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { DataSpec } from '../data/index.js'
 import { InputError } from '../errors/index.js'
-import { LocalModel, type Role, type TokenModel } from '../model/index.js'
+import { LocalModel, type MultimodalProcessor, type Role, type TokenModel } from '../model/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
@@ -40,6 +40,8 @@ export interface RunOptions {
   readonly output?: string
   /** In place of the one in the model's directory. */
   readonly tokenizer?: Tokenizer
+  /** What makes images and videos ready, in place of the one in the model's directory. */
+  readonly processor?: MultimodalProcessor
   /** A soft stop: the current optimiser step is finished, a checkpoint saved, and the result says `stopped`. */
   readonly signal?: AbortSignal
   /** Go on with the run in `output`. */

@@ -13,7 +13,7 @@ import type { LabelledRow } from './formats/labelled.js'
 import type { MediaOfRow } from './formats/media.js'
 import type { PreferenceRow } from './formats/preferences.js'
 import { type Answer, type Prompt, withSystem } from './formats/prompt.js'
-import { encodeWithMedia, type MediaRow, type RowProcessor } from './media-rows.js'
+import { encodeWithMedia, type MediaRow, noTower, type RowProcessor } from './media-rows.js'
 import type { DataOptions } from './options.js'
 import type { FilePrompt } from './prompts.js'
 import type { StoredRow } from './row-store.js'
@@ -166,8 +166,9 @@ async function encodePromptRow(
   { row, promptId, where }: StoredRow<FilePrompt>,
   options: EncodeOptions,
 ): Promise<Encoded<PromptExample>> {
-  const { tokenizer, maxLength, overlong = 'drop' } = options
+  const { tokenizer, processor, maxLength, overlong = 'drop' } = options
   const prompt = asTurns(row.prompt, options)
+  if (processor === null && row.mediaRoot !== undefined) return dropped('media', noTower)
   // How long media are is known when they are read.
   if (maxLength !== undefined && overlong === 'drop' && row.mediaRoot === undefined) {
     const { length } = await encodeTurns(prompt, tokenizer)

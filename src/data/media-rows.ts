@@ -22,6 +22,9 @@ export interface RowProcessor {
   >
 }
 
+/** What is wrong with a row that has media, for a model of text. */
+export const noTower = 'images and videos need a vision-language model, and this model reads text alone'
+
 export type MediaRow = StoredRow<MediaColumns & { readonly messages?: TextPrompt; readonly prompt?: TextPrompt }>
 
 /** Nothing of a row with media is cut: a cut would part placeholders from their pixels. One that is too long is left out. */
@@ -37,7 +40,7 @@ export async function encodeWithMedia<E>(
   const { prompt, images, videos } = placeMedia(given, { images: ofColumn, videos: frames })
   if (images.length + videos.length === 0) return encode(stored, options)
   const { processor, maxLength, ...rest } = options
-  if (processor === null) return dropped('media', 'images and videos need a vision-language model')
+  if (processor === null) return dropped('media', noTower)
   const encoded = await encode({ ...stored, row: { ...row, [field]: prompt } }, { ...rest, mediaTypes: placedTypes })
   if (encoded.kind === 'dropped' || !processor) return encoded
   const root = directoryOf(stored.where)

@@ -38,7 +38,7 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
   readonly initialModel?: FastExperienceMakerOptions['reference']
   readonly tokenizer: Tokenizer
   /** Of a vision-language model: it makes prompts with images and videos ready. */
-  readonly processor?: MultimodalProcessor | null
+  readonly processor?: Pick<MultimodalProcessor, 'process'> | null
   /** The generator: an engine over the weights of the actor, or a server. */
   readonly generator: Generator
   /** Default: fixed, with a coefficient of 0.01 where there is a reference. */
@@ -49,7 +49,7 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
 
 /** The options with one name for each part, and without those that are null. */
 export type MakerParts = Omit<FastExperienceMakerOptions, 'critic' | 'reference' | 'initialModel' | 'processor'> & {
-  readonly processor?: MultimodalProcessor
+  readonly processor?: Pick<MultimodalProcessor, 'process'>
   readonly critic?: Scorer<'value'>
   readonly reference?: Scorer<'language'> | 'adapter-off'
 }

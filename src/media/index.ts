@@ -3,6 +3,8 @@ export type { UrlOptions } from './fetch-media.js'
 export { type FrameRequest, type FrameSampling, gridTimes, sampledFrames, timeText } from './frames.js'
 export type { ImageInput, RawPixels, RawVideo, VideoInput } from './inputs.js'
 export { MediaError, type MediaReason } from './media-error.js'
+export { ChangedMediaError, MediaFiles } from './media-files.js'
+export { type KeptMedia, MediaStore } from './media-store.js'
 export {
   type ExpandedPlaceholders,
   expandPlaceholders,
@@ -10,6 +12,7 @@ export {
   type Placeholders,
   type PreparedMedia,
 } from './placeholders.js'
+export { encodePng, framesOf } from './png.js'
 export { type MediaPositions, mediaPositions, type PositionRules, runLengths } from './positions.js'
 export {
   type MediaLimits,

@@ -7,6 +7,7 @@ import type { UrlOptions } from './fetch-media.js'
 import { frameSize, gridOf } from './grid.js'
 import { type ImageInput, imageList, resolveImage, resolveVideo, type VideoInput, videoList } from './inputs.js'
 import { MediaError, type MediaReason } from './media-error.js'
+import type { MediaFiles } from './media-files.js'
 import { pictureOf } from './picture.js'
 import type { PreparedMedia } from './placeholders.js'
 import type { MediaConfig, PixelBounds } from './processor-config.js'
@@ -45,6 +46,8 @@ export interface MediaProcessorOptions {
   readonly ffmpeg?: string
   /** Bytes of pixels that are kept for the next time. Default: 512 MiB. */
   readonly cacheBytes?: number
+  /** Notes the files that are read. What it throws ends the work. */
+  readonly files?: Pick<MediaFiles, 'read'>
 }
 
 /** Media of one sample, in any of the forms: null, one, or lists. */
@@ -67,6 +70,7 @@ export class MediaProcessor {
   readonly config: MediaConfig
   readonly #options: MediaProcessorOptions
   readonly #limits: MediaLimits
+  readonly #onRead: ReadOptions['onRead']
   readonly #cache: ByteCache<PreparedMedia>
   /** What is in work, so that the samples of a prompt wait for one result. */
   readonly #working = new Map<string, Promise<PreparedMedia>>()
@@ -81,6 +85,8 @@ export class MediaProcessor {
       video: checkBounds({ ...config.video, ...videoPixels }),
     }
     this.#limits = { ...mediaLimits, ...options.limits }
+    const { files } = options
+    this.#onRead = files && ((name, sha256) => files.read(name, sha256))
     this.#cache = new ByteCache(options.cacheBytes ?? 512 * 2 ** 20, ({ frames }) => frames.byteLength)
   }
 
@@ -143,6 +149,7 @@ export class MediaProcessor {
       urls: this.#options.urls,
       maxBytes: this.#limits.maxBytes,
       signal,
+      onRead: this.#onRead,
     }
   }
 

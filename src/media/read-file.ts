@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isSystemError, systemProblem } from '../errors/index.js'
+import { bytesHash } from './content-hash.js'
 import { fetchMedia, type UrlOptions } from './fetch-media.js'
 import type { FileInput } from './inputs.js'
 import { MediaError } from './media-error.js'
@@ -18,6 +19,8 @@ export interface ReadOptions {
   readonly urls?: UrlOptions | undefined
   readonly maxBytes: number
   readonly signal?: AbortSignal | undefined
+  /** Told of each file and URL that was read, with its SHA-256. What it throws ends the reading. */
+  readonly onRead?: ((name: string, sha256: string) => Promise<void>) | undefined
 }
 
 /** A file by its path, checked but not read, or its bytes. */
@@ -42,7 +45,15 @@ export async function findFile(file: FileInput, options: ReadOptions): Promise<F
 
 export async function readBytes(file: FileInput, options: ReadOptions): Promise<Uint8Array> {
   const found = await findFile(file, options)
-  return 'bytes' in found ? found.bytes : readWhole(found.path, options)
+  const bytes = 'bytes' in found ? found.bytes : await readWhole(found.path, options)
+  const name = 'path' in found ? found.path : remoteName(file)
+  if (name !== undefined && options.onRead) await options.onRead(name, await bytesHash(bytes))
+  return bytes
+}
+
+/** Of a file of a server, which may have another content the next time. */
+function remoteName(file: FileInput): string | undefined {
+  return file.kind === 'url' && /^https?:$/.test(file.url.protocol) ? file.url.href : undefined
 }
 
 /** How messages name what was given. */

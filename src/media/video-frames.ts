@@ -152,6 +152,7 @@ async function fileFrames(
   const wanted = asked ?? config.video.fps
   const bytes = 'bytes' in found ? found.bytes : await animationBytes(found.path, reading)
   const content = bytes ? await bytesHash(bytes) : await fileSha256((found as { path: string }).path)
+  if (!bytes) await reading.onRead?.((found as { path: string }).path, content)
   const hash = textHash(['video', content, wanted, config])
   const isAnimation = bytes && imageFormat(bytes)
   const prepare = (): Promise<PreparedMedia> => {

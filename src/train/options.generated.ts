@@ -27,6 +27,8 @@ export interface SftPlain {
   freezeVision?: SftWritten['freezeVision']
   /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
   patchBudget?: SftWritten['patchBudget']
+  /** how images and videos are read */
+  media?: SftInputMedia | undefined
   /** share of rows to hold out; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: SftWritten['validationShare']
   /** most tokens of an example (default: the context of the model) */
@@ -94,6 +96,23 @@ export interface SftInputLora {
   targets?: SftWrittenLora['targets']
 }
 
+type SftWrittenMedia = NonNullable<SftWritten['media']>
+/** how images and videos are read */
+export interface SftInputMedia {
+  /** fewest pixels of an image; smaller ones are enlarged (default: as the model says) */
+  minPixels?: SftWrittenMedia['minPixels']
+  /** most pixels of an image; larger ones are made smaller, so that they have fewer tokens (default: as the model says) */
+  maxPixels?: SftWrittenMedia['maxPixels']
+  /** the same of a frame of a video; of Qwen3-VL, of all its frames together */
+  videoMinPixels?: SftWrittenMedia['videoMinPixels']
+  /** the same of a frame of a video; of Qwen3-VL, of all its frames together */
+  videoMaxPixels?: SftWrittenMedia['videoMaxPixels']
+  /** images and videos by http and https. public: they are fetched, but never from private networks @defaultValue `"refused"` */
+  urls?: SftWrittenMedia['urls']
+  /** the program that reads video files (default: ffmpeg on the PATH) */
+  ffmpeg?: SftWrittenMedia['ffmpeg']
+}
+
 type SftWrittenOptimizer = NonNullable<SftWritten['optimizer']>
 /** learning rate, schedule and AdamW options */
 export interface SftInputOptimizer {
@@ -140,6 +159,8 @@ export interface RewardModelPlain {
   freezeVision?: RewardModelWritten['freezeVision']
   /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
   patchBudget?: RewardModelWritten['patchBudget']
+  /** how images and videos are read */
+  media?: SftInputMedia | undefined
   /** share of rows to hold out; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: RewardModelWritten['validationShare']
   /** most tokens of an example (default: the context of the model) */
@@ -252,6 +273,8 @@ export interface PreferencePlain {
   freezeVision?: PreferenceWritten['freezeVision']
   /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
   patchBudget?: PreferenceWritten['patchBudget']
+  /** how images and videos are read */
+  media?: SftInputMedia | undefined
   /** share of rows to hold out; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: PreferenceWritten['validationShare']
   /** most tokens of an example (default: the context of the model) */
@@ -364,6 +387,8 @@ export interface RlPlain {
   freezeVision?: RlWritten['freezeVision']
   /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
   patchBudget?: RlWritten['patchBudget']
+  /** how images and videos are read */
+  media?: SftInputMedia | undefined
   /** seed of all random numbers @defaultValue `0` */
   seed?: RlWritten['seed']
   /** stop after this many optimiser steps */

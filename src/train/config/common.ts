@@ -59,6 +59,29 @@ const loraSchema = z.strictObject({
 })
 export type LoraConfig = z.output<typeof loraSchema>
 
+const pixels = z.int().min(1)
+
+/** How images and videos are read. */
+export const mediaSchema = z.strictObject({
+  minPixels: pixels
+    .optional()
+    .describe('fewest pixels of an image; smaller ones are enlarged (default: as the model says)'),
+  maxPixels: pixels
+    .optional()
+    .describe(
+      'most pixels of an image; larger ones are made smaller, so that they have fewer tokens (default: as the model says)',
+    ),
+  videoMinPixels: pixels.optional().describe('the same of a frame of a video; of Qwen3-VL, of all its frames together'),
+  videoMaxPixels: pixels.optional().describe('the same of a frame of a video; of Qwen3-VL, of all its frames together'),
+  urls: z
+    .enum(['refused', 'public'])
+    .default('refused')
+    .describe('images and videos by http and https. public: they are fetched, but never from private networks'),
+  ffmpeg: path.optional().describe('the program that reads video files (default: ffmpeg on the PATH)'),
+})
+/** As a program gives them. */
+export type MediaSettings = z.input<typeof mediaSchema>
+
 /** A model and how it computes. */
 export const modelShape = {
   model: path.describe('the model to train: a Hugging Face model directory, or an id of the Hub: org/name'),
@@ -103,6 +126,7 @@ export const modelShape = {
     .describe(
       'most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results',
     ),
+  media: mediaSchema.optional().describe('how images and videos are read'),
 }
 
 /** Options of the run: directory, seed, checkpoints. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Experience } from '../../experience/index.js'
 
 export interface SampleDigest {
-  /** Tokens, log-probabilities, values, the raw reward: as they were reported. */
+  /** Tokens, images, log-probabilities, values, the raw reward: as they were reported. */
   readonly given: string
   /** Advantages, returns, masks: as they were derived from all samples of the rollout. */
   readonly derived: string
@@ -11,11 +11,13 @@ export interface SampleDigest {
 
 export function sampleDigest(one: Experience): SampleDigest {
   const { sequence, logprobs, refLogprobs, values, entropies, engineLogprobs, policyVersion } = one
-  const { ids, origin, trained } = sequence
+  const { ids, origin, trained, media } = sequence
+  // Nothing where there are none, so that runs of earlier versions can be compared.
+  const seen = media.map(({ pixels, runs }) => Buffer.from(`${pixels.hash} ${JSON.stringify(runs)}`))
   const engine = [engineLogprobs.raw, engineLogprobs.processed]
   const numbers = Float64Array.of(one.reward, policyVersion, one.temperature)
   return {
-    given: digest([ids, origin, trained, logprobs, refLogprobs, values, entropies, ...engine, numbers]),
+    given: digest([ids, origin, trained, logprobs, refLogprobs, values, entropies, ...engine, numbers, ...seen]),
     derived: digest([one.advantages, one.returns, one.lossMask, one.kl, Float64Array.of(one.shapedReward)]),
   }
 }

@@ -29,7 +29,10 @@ export function engineGap({ experiences, logprobs, config }: GapInputs): EngineG
   let [sum, tokens, max] = [0, 0, 0]
   for (const [i, { engineLogprobs, sequence }] of experiences.entries()) {
     const own = logprobs[i]
-    const engine = comparableLogprobs(engineLogprobs, config.temperature)
+    // Raw ones where they are there: ids that are never sampled, such as placeholders, do not change them.
+    const { raw } = engineLogprobs
+    const engine =
+      (config.temperature === 1 ? raw : undefined) ?? comparableLogprobs(engineLogprobs, config.temperature)
     if (!own || !engine) continue
     const altered = alteredTokens({ length: trainedCount(sequence), ...samplingOf(config) })
     for (let t = 0; t < own.length; t++) {

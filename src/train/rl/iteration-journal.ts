@@ -11,6 +11,7 @@ import type {
   RolloutJournal,
   SampleKey,
 } from '../../experience/index.js'
+import type { KeptMedia, MediaStore } from '../../media/index.js'
 import type { PolicyVersion } from '../../model/index.js'
 import type { RewardOutcome } from '../../reward/index.js'
 import type { Outcome } from '../../rollout/index.js'
@@ -21,6 +22,8 @@ import type { SampleDigest } from './batch-digest.js'
 interface JournalledPrompt {
   readonly promptId: string
   readonly ids: Int32Array
+  /** Its images and videos, whose pixels are beside the journal. */
+  readonly media?: readonly KeptMedia[] | undefined
 }
 
 /** What an iteration was trained on. */
@@ -52,6 +55,7 @@ export class IterationJournal implements RolloutJournal {
   rollout: RolloutRecord | undefined
   end: EndRecord | undefined
   private readonly promptIds = new Set<string>()
+  private lastPrompt: Promise<void> = Promise.resolve()
   private readonly outcomes = new Map<string, Outcome>()
   private readonly rewards = new Map<string, RewardOutcome>()
   private readonly inferences = new Map<string, Inference>()
@@ -59,11 +63,12 @@ export class IterationJournal implements RolloutJournal {
   private constructor(
     private readonly journal: Journal,
     readonly iteration: number,
+    private readonly store: MediaStore | undefined,
   ) {}
 
   /** With everything an earlier process left of this iteration. */
-  static async open(journal: Journal, iteration: number): Promise<IterationJournal> {
-    const opened = new IterationJournal(journal, iteration)
+  static async open(journal: Journal, iteration: number, store?: MediaStore): Promise<IterationJournal> {
+    const opened = new IterationJournal(journal, iteration, store)
     for (const { record } of await journal.read(iteration)) opened.take(record)
     return opened
   }
@@ -84,9 +89,17 @@ export class IterationJournal implements RolloutJournal {
     return this.inferences.get(nameOf(key))
   }
 
-  async keepPrompt({ sequence: { promptId, ids } }: EncodedPrompt): Promise<void> {
+  async keepPrompt({ sequence: { promptId, ids, media } }: EncodedPrompt): Promise<void> {
     if (this.promptIds.has(promptId)) return
-    await this.append({ kind: 'prompt', promptId, ids })
+    const { store } = this
+    const kept = store ? Promise.all(media.map(item => store.keep(item))) : []
+    // Pixels before the record that names them, and records in the order in which prompts were taken.
+    const before = this.lastPrompt
+    const written = Promise.all([kept, before.catch(() => {})]).then(([items]) =>
+      this.append({ kind: 'prompt', promptId, ids, ...(items.length === 0 ? {} : { media: items }) }),
+    )
+    this.lastPrompt = written
+    await written
   }
 
   async keepOutcome(outcome: Outcome): Promise<void> {
@@ -141,7 +154,7 @@ export class IterationJournal implements RolloutJournal {
     switch (one.kind) {
       case 'prompt':
         this.promptIds.add(one.promptId)
-        this.prompts.push({ promptId: one.promptId, ids: one.ids })
+        this.prompts.push({ promptId: one.promptId, ids: one.ids, media: one.media })
         return
       case 'outcome': {
         const outcome = storedOutcome(one)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { openDataset, type PromptRow, type SkippedRow } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker, promptLimit, turnsOf } from '../../experience/index.js'
-import { LocalModel, MultimodalProcessor, type TokenModel } from '../../model/index.js'
+import { LocalModel, type TokenModel } from '../../model/index.js'
 import { RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
 import { createLoggers, Run } from '../../run/index.js'
@@ -24,6 +24,7 @@ import {
   withinRun,
 } from '../run/job.js'
 import { deviceOf, type LoadContext, loadFrozen, loadTrained, ofRole } from '../run/load-model.js'
+import { openMedia } from '../run/media.js'
 import { memoryMetrics } from '../run/memory-metrics.js'
 import { type OpenedGenerator, openGenerator } from '../run/open-generator.js'
 import { trainProgress } from '../run/progress.js'
@@ -79,6 +80,7 @@ async function prepareRl({
   const { tokenizer } = models
   const { context } = models.models[0]!.config.decoder
   checkVocabularies(models)
+  const media = await openMedia({ config, model: models.models[0]!.config, tokenizer, live })
   const loading = { ...config, ...rewardLoading(config), tokenizer, signal, commits: commits?.rewards }
   const { tokenizer: _, ...rewards } = await loadRunRewards(config.rewards, live, loading)
   const opened: { close(): Promise<void> }[] = []
@@ -100,6 +102,7 @@ async function prepareRl({
     const options = { trainOn: 'assistant' as const, ...config, ...shared, checkPrompt }
     const dataset = await openDataset('prompts', config.data, options)
     opened.push(dataset)
+    dataset.readMediaWith(media.processor)
     await checkExamples(dataset, tokenizer, 'data')
     const ptx = config.ptx
       ? await openDataset('conversations', config.ptx.data, {
@@ -114,6 +117,7 @@ async function prepareRl({
       : undefined
     if (ptx) {
       opened.push(ptx)
+      ptx.readMediaWith(media.processor)
       await checkExamples(ptx, tokenizer, 'ptx.data')
     }
     const rows = dataset.report.train
@@ -125,7 +129,7 @@ async function prepareRl({
       )
     // With the length that the model allows, where none was given: a run can be replayed without the model.
     const promptMaxLen = promptLimit(config, context)
-    const found = { models, tokenizer, rewards, dataset, ptx, skipped, iterations, loggers }
+    const found = { models, tokenizer, media, rewards, dataset, ptx, skipped, iterations, loggers }
     return { config: { ...config, promptMaxLen }, ...found, close }
   } catch (error) {
     await close()
@@ -218,6 +222,7 @@ function harmlessFor({ optimizer, critic, generator }: RlConfig): readonly strin
 async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Run): Promise<JobResult> {
   const { config, tokenizer, iterations, skipped } = prepared
   const texts = await keepTokenizer(tokenizer, run.directory, job.live)
+  await prepared.media.keepIn(run.directory, { signal: job.signal })
   if (run.fromStart) for (const row of skipped) run.skipped({ ...row })
   const { parts, device, close } = await loadParts(job, { ...prepared, texts }, run)
   const progress = trainProgress(job.report, {
@@ -274,7 +279,7 @@ async function loadParts(
   prepared: PreparedRl & { readonly texts: string | undefined },
   run: Run,
 ) {
-  const { config, texts, tokenizer, rewards, dataset, ptx } = prepared
+  const { config, texts, tokenizer, media, rewards, dataset, ptx } = prepared
   const context: LoadContext = job
   const { live = {} } = job
   const loaded: { dispose(): void }[] = []
@@ -335,8 +340,7 @@ async function loadParts(
       throw new InputError(
         `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in the ${generator.maxLength} tokens of the servers`,
       )
-    const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
-    const processor = live.model ? undefined : await MultimodalProcessor.of(actor, config.model, { encode })
+    const { processor } = media
     const scoring = {
       ...(rewards as RewardEngineOptions),
       actor,
@@ -382,6 +386,7 @@ async function loadParts(
         signal: job.signal,
       }),
       maker,
+      media: media.storeIn(run.directory),
       turns,
       prompts: dataset.train(tokenizer),
       heldOut: dataset.validation(tokenizer),

@@ -85,7 +85,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     ahead: config.maxStaleness,
     // Finished samples of an interrupted attempt come from the journal.
     begin: async (iteration, ended) => {
-      const journal = await IterationJournal.open(run.journal, iteration)
+      const journal = await IterationJournal.open(run.journal, iteration, parts.media)
       await journal.keepResumed({ updates: iteration === state.iteration ? state.updates.length : 0 })
       const { rolloutBatchSize } = config
       const stop = linkedController([signal, ended])

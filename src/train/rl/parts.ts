@@ -1,5 +1,6 @@
 import type { ConversationExample, ExampleSet, ExampleStream, PromptExample } from '../../data/index.js'
 import type { FastExperienceMaker, Turns } from '../../experience/index.js'
+import type { MediaStore } from '../../media/index.js'
 import type { TokenModel } from '../../model/index.js'
 import type { Generator } from '../../rollout/index.js'
 
@@ -21,6 +22,8 @@ export interface RlParts {
   /** Pushes the current weights of the policy to the engine; resolves when the next token is sampled from them. */
   readonly syncWeights: () => Promise<void>
   readonly maker: FastExperienceMaker
+  /** Where the run keeps the images and videos of its prompts; undefined for models of text. */
+  readonly media: MediaStore | undefined
   /** Who has the device when. */
   readonly turns: Turns
   readonly prompts: ExampleStream<PromptExample>

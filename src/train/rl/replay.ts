@@ -6,12 +6,15 @@ import { join } from 'node:path'
 import { WhetstoneError } from '../../errors/index.js'
 import { FastExperienceMaker, type Scorer } from '../../experience/index.js'
 import type { Definition } from '../../maths/index.js'
-import type { Role } from '../../model/index.js'
+import { type ImageInput, MediaError, MediaStore } from '../../media/index.js'
+import type { MultimodalProcessor, Role } from '../../model/index.js'
 import { sampleReward } from '../../reward/index.js'
 import type { Generator } from '../../rollout/index.js'
 import { Journal, JournalError, Run, type RunConfig, RunError, type RunView } from '../../run/index.js'
+import type { MediaItem } from '../../sequence/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { restoredConfig } from '../config/definitions.js'
+import { mediaDirectory } from '../run/media.js'
 import { span, trainedSoFar } from '../run/trained-so-far.js'
 import { sampleDigest } from './batch-digest.js'
 import { experienceOptionsOf, needsCritic, oldLogprobsOf, type RlConfig, referenceOf, rlSchema } from './config.js'
@@ -38,6 +41,7 @@ export async function replayRl(
   let { config, otherVersions } = await configAt(view.config, 0, definitions)
   let maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
   const journal = new Journal(join(directory, 'journal'))
+  const media = new MediaStore(mediaDirectory(directory), 1)
   const trained = await trainedIterations(view)
   const counts = { iterations: 0, samples: 0, updates: 0, done: 0 }
   const mismatches: string[] = []
@@ -56,14 +60,16 @@ export async function replayRl(
     const expected = iteration < trained.iterations ? 'whole' : iteration === trained.iterations ? trained.updates : 0
     const files = otherVersions.join(', ')
     const derived = files === '' ? 'compare' : 'ignore'
-    const found = await replayIteration({ config, maker, journal, iteration, expected, derived }).catch(error => {
-      const nothing = { samples: 0, updates: 0, done: 0, lost: undefined }
-      if (error instanceof JournalError || error instanceof MissingError)
-        return { ...nothing, mismatches: [`iteration ${iteration}: ${error.message}`] }
-      // This version of the estimator may need what that one did not.
-      if (derived === 'ignore' && error instanceof WhetstoneError) return { ...nothing, mismatches: [] }
-      throw error
-    })
+    const found = await replayIteration({ config, maker, journal, media, iteration, expected, derived }).catch(
+      error => {
+        const nothing = { samples: 0, updates: 0, done: 0, lost: undefined }
+        if (error instanceof JournalError || error instanceof MissingError || error instanceof MediaError)
+          return { ...nothing, mismatches: [`iteration ${iteration}: ${error.message}`] }
+        // This version of the estimator may need what that one did not.
+        if (derived === 'ignore' && error instanceof WhetstoneError) return { ...nothing, mismatches: [] }
+        throw error
+      },
+    )
     // Samples of an iteration that was begun, and of which nothing was trained.
     if (!found) break
     if (found.samples + found.mismatches.length > 0 || found.lost === undefined) counts.iterations++
@@ -153,13 +159,14 @@ async function replayIteration(options: {
   config: RlConfig
   maker: FastExperienceMaker
   journal: Journal
+  media: MediaStore
   iteration: number
   /** The updates that the journal has to have. */
   expected: 'whole' | number
   /** `ignore`: another version of the estimator made the advantages. */
   derived: 'compare' | 'ignore'
 }): Promise<ReplayedIteration | undefined> {
-  const { config, maker, journal, iteration, expected } = options
+  const { config, maker, journal, media, iteration, expected } = options
   const recorded = await IterationJournal.open(journal, iteration)
   const { rollout, prompts, updates, end } = recorded
   if (!rollout && expected === 0) return undefined
@@ -175,7 +182,13 @@ async function replayIteration(options: {
   const differs = (what: string): unknown => mismatches.push(`iteration ${iteration}: ${what}`)
   if (maker.klCoef !== rollout.klCoef) differs(`the KL coefficient was ${rollout.klCoef} and becomes ${maker.klCoef}`)
 
-  const rows = prompts.map(({ promptId, ids }) => ({ prompt: ids, promptId }))
+  const rows = await Promise.all(
+    prompts.map(async ({ promptId, ids, media: kept = [] }) => ({
+      prompt: ids,
+      promptId,
+      images: (await Promise.all(kept.map(one => media.read(one)))) as unknown as ImageInput[],
+    })),
+  )
   const { experiences } = await maker.makeExperienceList(rows.slice(0, config.rolloutBatchSize), {
     morePrompts: rows.slice(config.rolloutBatchSize),
     oldLogprobs: oldLogprobsOf(config),
@@ -196,7 +209,7 @@ async function replayIteration(options: {
     if (before.promptId !== promptId || before.sample !== sample)
       differs(`${name}: prompt ${before.promptId}, sample ${before.sample} was trained on in its place`)
     else if (before.given !== given)
-      differs(`${name}: tokens, reward, log-probabilities or values differ from the training`)
+      differs(`${name}: tokens, images, reward, log-probabilities or values differ from the training`)
     else if (before.derived !== derived && options.derived === 'compare')
       differs(`${name}: advantages differ from the training`)
   }
@@ -243,6 +256,7 @@ async function makerWithoutModels(config: RlConfig, tokenizerDirectory: string):
     enableEngineSleep: false,
     actor: scorer<'language'>("the actor's log-probabilities"),
     tokenizer: await Tokenizer.load(tokenizerDirectory),
+    processor: keptMedia,
     generator: refusingGenerator(),
     sources: [sampleReward(refuse('a reward'), { name: 'journal' })],
     onRewardFailure: 'stop',
@@ -250,6 +264,15 @@ async function makerWithoutModels(config: RlConfig, tokenizerDirectory: string):
     ...(reference === 'none' ? {} : { reference: scorer<'language'>("the reference's log-probabilities") }),
     ...(needsCritic(config) ? { critic: scorer<'value'>("the critic's values") } : {}),
   })
+}
+
+/** Prompts of the journal have all placeholders, and their media at their places. */
+const keptMedia: Pick<MultimodalProcessor, 'process'> = {
+  process: async (given, { images }) => {
+    const ids = Int32Array.from(given)
+    const media = images as readonly MediaItem[]
+    return { kind: 'processed', ids, media, from: Int32Array.from(ids, (_, i) => i), images: [], videos: [] }
+  },
 }
 
 function refusingGenerator(): Generator {

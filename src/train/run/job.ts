@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DataReport } from '../../data/index.js'
 import type { PairLoss } from '../../maths/index.js'
-import type { TokenModel } from '../../model/index.js'
+import type { MultimodalProcessor, TokenModel } from '../../model/index.js'
 import type { Report } from '../../progress/index.js'
 import type { RewardEngineOptions } from '../../reward/index.js'
 import type { Generator } from '../../rollout/index.js'
@@ -24,6 +24,8 @@ export interface LiveParts {
   readonly critic?: TokenModel<'value'> | undefined
   /** In place of the one in the model's directory. */
   readonly tokenizer?: Tokenizer | undefined
+  /** Of a vision-language model, in place of the one in the model's directory. */
+  readonly processor?: MultimodalProcessor | undefined
   readonly generator?: Generator | undefined
   readonly rewards?: RewardEngineOptions | undefined
   /** Names of rewards that stand beside `rewards`: files, rules, reward models. */

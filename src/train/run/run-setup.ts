@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDirectoryAtomic } from '../../files/index.js'
-import { copyTokenizer } from '../../model/index.js'
+import { copyTokenizer, processorFiles } from '../../model/index.js'
 import { backend } from '../../tensor/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { LiveParts } from './job.js'
@@ -17,8 +17,8 @@ export function runVersions(): Record<string, string> {
 }
 
 /**
- * Copies the tokenizer into the run directory, so that a run can be replayed without the model; a given chat template is
- * included. Returns the tokenizer directory for exported models, if it is not the one of the model.
+ * Copies the tokenizer into the run directory, so that a run can be replayed without the model; a given chat template and the
+ * processor of images are included. Returns the tokenizer directory for exported models, if it is not the one of the model.
  */
 export async function keepTokenizer(
   tokenizer: Tokenizer,
@@ -31,7 +31,7 @@ export async function keepTokenizer(
   await writeDirectoryAtomic(
     target,
     async at => {
-      await copyTokenizer(from, at, ['config.json', 'generation_config.json'])
+      await copyTokenizer(from, at, ['config.json', 'generation_config.json', ...processorFiles])
       if (givenTemplate !== undefined) await writeTemplate(at, givenTemplate, stopIds)
     },
     { replaces: () => true },

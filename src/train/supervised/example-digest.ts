@@ -12,10 +12,11 @@ const contents: { [K in SupervisedKind]: (example: Examples[K]) => readonly (Int
   labelled: ({ sequence, desirable }) => [sequence.ids, `${firstTrained(sequence)} ${desirable}`],
 }
 
-/** A fingerprint of everything that a trainer sees of an example: its token ids, what of them is trained, its label. */
+/** A fingerprint of everything that a trainer sees of an example: its token ids, its images, what is trained, its label. */
 export function exampleDigest<K extends SupervisedKind>(kind: K, example: Examples[K]): string {
   const hash = createHash('sha256')
-  for (const part of contents[kind](example)) {
+  const seen = sequencesOf(example).flatMap(({ media }) => media.map(({ pixels }) => pixels.hash))
+  for (const part of [...contents[kind](example), ...seen]) {
     hash.update(`${typeof part === 'string' ? part.length : part.byteLength}:`)
     hash.update(part)
   }

@@ -7,7 +7,7 @@ import {
   openDataset,
   type SkippedRow,
 } from '../../data/index.js'
-import { MultimodalProcessor, type Role, type TokenModel } from '../../model/index.js'
+import type { Role, TokenModel } from '../../model/index.js'
 import { createLoggers, type Logger, Run } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../checks/check-plan.js'
@@ -17,6 +17,7 @@ import { answerEndOf, planRows } from '../checks/plan.js'
 import { definitionInputs } from '../config/definitions.js'
 import { checkedOnly, type JobOptions, type JobResult, watched, withCommits, withinRun } from '../run/job.js'
 import { deviceOf, loadTrained, ofRole } from '../run/load-model.js'
+import { openMedia, type TrainingMedia } from '../run/media.js'
 import { memoryMetrics } from '../run/memory-metrics.js'
 import { trainProgress } from '../run/progress.js'
 import { runInputs } from '../run/run-inputs.js'
@@ -58,6 +59,7 @@ interface PreparedTraining<C extends SupervisedConfig, K extends SupervisedKind>
   readonly models: CheckedModels
   readonly tokenizer: Tokenizer
   readonly dataset: Dataset<K>
+  readonly media: TrainingMedia
   readonly skipped: readonly SkippedRow[]
   readonly loggers: readonly Logger[]
 }
@@ -77,6 +79,7 @@ async function prepareSupervised<C extends SupervisedConfig, K extends Supervise
   const { tokenizer } = models
   const { maxLength = models.models[0]!.config.decoder.context } = config
   const resolved = { ...config, maxLength }
+  const media = await openMedia({ config, model: models.models[0]!.config, tokenizer, live: live ?? {} })
   const skipped: SkippedRow[] = []
   const checking = report.transfer('checking rows')
   try {
@@ -86,13 +89,14 @@ async function prepareSupervised<C extends SupervisedConfig, K extends Supervise
       onSkipped: row => skipped.push(row),
       onProgress: bytes => checking.at(bytes),
     })
+    dataset.readMediaWith(media.processor)
     try {
       await checkExamples(dataset, tokenizer, 'data')
     } catch (error) {
       await dataset.close()
       throw error
     }
-    return { config: resolved, models, tokenizer, dataset, skipped, loggers }
+    return { config: resolved, models, tokenizer, dataset, media, skipped, loggers }
   } finally {
     checking.end()
   }
@@ -167,17 +171,16 @@ async function openRun<C extends SupervisedConfig, K extends SupervisedKind, R e
 async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
   job: JobOptions<C>,
   trainer: SupervisedTrainer<C, K, R>,
-  { config, tokenizer, dataset, skipped }: PreparedTraining<C, K>,
+  { config, tokenizer, dataset, media, skipped }: PreparedTraining<C, K>,
   run: Run,
 ): Promise<JobResult> {
   const { report, signal } = job
   const { command, kind, role, bestBy, shown } = trainer
   const texts = await keepTokenizer(tokenizer, run.directory, job.live)
+  await media.keepIn(run.directory, { signal })
   const given = job.live?.model as TokenModel<R> | undefined
   const model =
     given ?? (await loadTrained(config.model, { ...config, texts, role, what: config.model }, { report, signal }))
-  const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
-  if (!given) dataset.readMediaWith((await MultimodalProcessor.of(model, config.model, { encode })) ?? null)
   const rows = dataset.train(tokenizer)
   const progress = trainProgress(report, { label: command, totalSteps: plannedSteps(rows.size, config), shown })
   try {

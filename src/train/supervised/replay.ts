@@ -2,16 +2,18 @@
  * Recomputes every batch of a supervised training from the dataset and the tokenizer in the run, and compares it with the
  * journal. No model is needed.
  */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { InputError } from '../../errors/index.js'
 import type { Definition } from '../../maths/index.js'
-import type { Role } from '../../model/index.js'
+import { MultimodalProcessor, processorFiles, type Role } from '../../model/index.js'
 import { Run, type RunView } from '../../run/index.js'
 import { Tokenizer, templateUse } from '../../text/index.js'
 import { answerEndOf } from '../checks/plan.js'
 import { restoredConfig } from '../config/definitions.js'
 import type { RawConfig } from '../config/resolve.js'
 import { TrainingError } from '../run/errors.js'
+import { processorOptions } from '../run/media.js'
 import { type StepRecord, stepRecordSchema } from '../run/step-record.js'
 import { span, trainedSoFar } from '../run/trained-so-far.js'
 import { type Training, type TrainingConfigs, trainings } from '../trainings.js'
@@ -51,6 +53,7 @@ export async function replaySupervised(
   // The run's copy of the tokenizer has the template that was given.
   const given = { ...config, chatTemplate: templateUse(config.chatTemplate) }
   const dataset = await openRows(given, kind, { answerEnd: answerEndOf(role), ...(signal ? { signal } : {}) })
+  dataset.readMediaWith(await processorOf(directory, config, tokenizer))
   try {
     const { fingerprints } = run.config
     const changedFiles = Object.keys({ ...fingerprints, ...dataset.fingerprints }).filter(
@@ -86,6 +89,14 @@ export async function replaySupervised(
   } finally {
     await dataset.close()
   }
+}
+
+/** Of the run's copy of the model's config; null for a model of text, and for runs of earlier versions, which have no images. */
+async function processorOf(directory: string, { media }: SupervisedConfig, tokenizer: Tokenizer) {
+  const at = join(directory, 'tokenizer')
+  if (!processorFiles.some(name => existsSync(join(at, name)))) return null
+  const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
+  return MultimodalProcessor.load(at, { encode, ...processorOptions(media) })
 }
 
 /**
