@@ -23,7 +23,7 @@ export interface RlParts {
   readonly syncWeights: () => Promise<void>
   readonly maker: FastExperienceMaker
   /** Where the run keeps the images and videos of its prompts; undefined for models of text. */
-  readonly media: MediaStore | undefined
+  readonly media?: MediaStore | undefined
   /** Who has the device when. */
   readonly turns: Turns
   readonly prompts: ExampleStream<PromptExample>
