@@ -11,8 +11,11 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** Whether this is a clone. A published package has src/ too, for source maps, and nothing to compile it with. */
 export const isClone = existsSync(join(root, 'src')) && existsSync(join(root, 'tsconfig.build.json'))
 
-/** In a clone, compiles src/ to dist/; a published package brings its dist/. Throws an Error whose message says what to do. */
-export async function buildJavaScript() {
+/**
+ * In a clone, compiles src/ to dist/; a published package brings its dist/. Throws an Error whose message says what to do.
+ * `flags` go to the compiler.
+ */
+export async function buildJavaScript({ flags = [] } = {}) {
   const source = join(root, 'src')
   const target = join(root, 'dist')
   const tsc = isClone ? findTypeScript() : undefined
@@ -26,7 +29,7 @@ export async function buildJavaScript() {
   // Beside dist/ and as deep, so that source maps point to src/; moved into place once it is complete.
   const making = join(root, `.dist-${process.pid}`)
   try {
-    await compile(tsc, making)
+    await compile(tsc, ['--outDir', making, ...flags], making)
     // CUDA sources are read at run time from beside the module that launches them.
     for (const name of readdirSync(source, { recursive: true, encoding: 'utf8' }))
       if (/\.cuh?$/.test(name)) cpSync(join(source, name), join(making, name))
@@ -45,9 +48,9 @@ function findTypeScript() {
   }
 }
 
-function compile(tsc, outDir) {
+function compile(tsc, flags, outDir) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', outDir], {
+    const child = spawn(process.execPath, [tsc, '-p', 'tsconfig.build.json', ...flags], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -72,7 +75,7 @@ function compile(tsc, outDir) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    await buildJavaScript()
+    await buildJavaScript({ flags: process.argv.slice(2) })
   } catch (error) {
     console.error(error.message)
     process.exitCode = 1

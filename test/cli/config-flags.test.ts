@@ -102,11 +102,13 @@ beforeAll(async () => {
 })
 
 const trained = ['--model', 'model', '--device', 'cpu', '--output', 'out', '--dry-run']
-const rewarded = [...trained, '--data', 'prompts.jsonl', '--rewards', 'reward.ts', '--max-new-tokens', '64']
+const rewarded = [...trained, '--data', 'prompts.jsonl', '--max-new-tokens', '64']
+/** A rule needs no process of its own: a file is tried with one algorithm. */
+const rewardsOf = (kind: string): string[] => ['--rewards', kind === 'grpo' ? 'reward.ts' : 'format']
 
 describe('a training without a config file', () => {
   test.each(algorithmNames)('whetstone %s', async algorithm => {
-    const { code, stdout, stderr } = await run(algorithm, ...rewarded)
+    const { code, stdout, stderr } = await run(algorithm, ...rewarded, ...rewardsOf(algorithm))
     expect(stderr).toContain('All checks passed.')
     expect(code).toBe(0)
     expect(parse(stdout)).toMatchObject({ algorithm, model: at('model'), maxNewTokens: 64 })
@@ -124,7 +126,7 @@ describe('a training without a config file', () => {
     ['reward-model', 'preferences.jsonl'],
     ['dr-grpo', 'prompts.jsonl'],
   ])('whetstone %s', async (verb, data) => {
-    const more = verb === 'dr-grpo' ? ['--rewards', 'reward.ts', '--max-new-tokens', '64'] : []
+    const more = verb === 'dr-grpo' ? [...rewardsOf(verb), '--max-new-tokens', '64'] : []
     const { code, stderr } = await run(...verb.split(' '), ...trained, '--data', data, ...more)
     expect(stderr).toContain('All checks passed.')
     expect(code).toBe(0)
@@ -136,8 +138,7 @@ describe('a training without a config file', () => {
       'model',
       '--data',
       'prompts.jsonl',
-      '--rewards',
-      'reward.ts',
+      ...rewardsOf('experience'),
       '--output',
       'e.jsonl',
       '--device',
@@ -178,7 +179,7 @@ describe('a training without a config file', () => {
   test('flags win over the config and over --set', async () => {
     writeFileSync(
       at('a.yaml'),
-      'model: gone\ndata: prompts.jsonl\nrewards: reward.ts\noutput: out\nseed: 1\ndevice: cpu\n',
+      'model: gone\ndata: prompts.jsonl\nrewards: format\noutput: out\nseed: 1\ndevice: cpu\n',
     )
     const { stdout } = await run(
       'grpo',
@@ -234,7 +235,7 @@ describe('whetstone new', () => {
       configKind(kind)!.verb === 'pipeline'
         ? ['--ppo.max-new-tokens', '64', '--validation-share', '0.5']
         : kind in trainings.rl.kin || ['rl', 'experience'].includes(kind)
-          ? ['--max-new-tokens', '64']
+          ? ['--max-new-tokens', '64', ...(kind === 'rl' ? [] : rewardsOf(kind))]
           : kind === 'kto'
             ? ['--data', 'labelled.jsonl']
             : []

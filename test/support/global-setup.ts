@@ -2,12 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { forgetCompiled } from './compiled.js'
+import { compileAhead, forgetCompiled } from './compiled.js'
 
 /** Everything the tests make in the system's temporary directory goes away with them, files of killed processes too. */
 export default function ownTemporaryDirectory(project: TestProject): () => void {
   const directory = mkdtempSync(join(tmpdir(), 'whetstone-tests-'))
   process.env.TMPDIR = directory
   project.onTestsRerun(forgetCompiled)
-  return () => rmSync(directory, { recursive: true, force: true })
+  const stop = project.vitest.filenamePattern?.length ? undefined : compileAhead()
+  return () => {
+    stop?.()
+    rmSync(directory, { recursive: true, force: true })
+  }
 }
