@@ -43,9 +43,10 @@ function closure(names) {
   return found
 }
 
-/** Neither types nor maps nor prose run, and of a binary for several platforms one does. */
+/** Neither types nor maps nor prose run, and of a binary for several platforms one does. No test of the suite decodes pictures or styles. */
 const runs = path =>
   !/\.(d\.[cm]?ts|map|md|markdown|flow)$/.test(path) &&
+  !/node_modules\/(@img|lightningcss-)/.test(path) &&
   (!/\.node$/.test(path) || !path.includes('tokenizers.') || path.endsWith('linux-x64-gnu.node'))
 
 function copyPackages(into) {
