@@ -33,11 +33,30 @@ export async function buildJavaScript({ flags = [] } = {}) {
     // CUDA sources are read at run time from beside the module that launches them.
     for (const name of readdirSync(source, { recursive: true, encoding: 'utf8' }))
       if (/\.cuh?$/.test(name)) cpSync(join(source, name), join(making, name))
+    await bundlePage(join(source, 'dashboard', 'page'), join(making, 'dashboard', 'static'))
     rmSync(target, { recursive: true, force: true })
     renameSync(making, target)
   } finally {
     rmSync(making, { recursive: true, force: true })
   }
+}
+
+/** The dashboard's page runs in a browser: all of it is one script and one style sheet, which ask for nothing from elsewhere. */
+async function bundlePage(from, to) {
+  const { build } = await import('esbuild')
+  await build({
+    entryPoints: { page: join(from, 'main.tsx') },
+    outdir: to,
+    bundle: true,
+    minify: true,
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    logLevel: 'error',
+    // Its own config has settings for the checker alone.
+    tsconfigRaw: '{}',
+  })
+  cpSync(join(from, 'index.html'), join(to, 'index.html'))
 }
 
 function findTypeScript() {

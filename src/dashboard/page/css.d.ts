@@ -1,0 +1,2 @@
+/** Style sheets: esbuild puts what is imported into `page.css`. */
+declare module '*.css'

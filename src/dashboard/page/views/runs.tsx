@@ -1,0 +1,133 @@
+/** All runs: how they stand, how well they did, in which options they differ; several can be compared. */
+import { useState } from 'preact/hooks'
+import type { RunSummary } from '../../api.js'
+import { writeAddress } from '../address.js'
+import { ago, number } from '../format.js'
+import { useAnswer } from '../hooks.js'
+import { Loading, Scroll } from '../parts/common.js'
+
+const orders = {
+  updated: (a, b) => b.updated - a.updated,
+  name: (a, b) => a.name.localeCompare(b.name),
+  best: (a, b) => (b.headline?.best ?? -Infinity) - (a.headline?.best ?? -Infinity),
+  alerts: (a, b) => b.alerts - a.alerts,
+} satisfies Record<string, (a: RunSummary, b: RunSummary) => number>
+type Order = keyof typeof orders
+
+export function Runs() {
+  const { answer, error } = useAnswer({ route: 'GET /api/runs' }, ['runs', 'run'])
+  const [chosen, setChosen] = useState<readonly string[]>([])
+  const [order, setOrder] = useState<Order>('updated')
+  const [filter, setFilter] = useState('')
+  if (!answer) return <Loading error={error} />
+  const { runs, unreadable } = answer
+  const words = filter.toLowerCase().split(/\s+/)
+  const shown = runs
+    .filter(run => words.every(word => `${run.name} ${run.kind} ${run.status}`.toLowerCase().includes(word)))
+    .sort(orders[order])
+  const options = [...new Set(runs.flatMap(({ differences }) => Object.keys(differences)))]
+  const toggle = (name: string) =>
+    setChosen(chosen.includes(name) ? chosen.filter(one => one !== name) : [...chosen, name])
+  const compared = chosen.filter(name => runs.some(run => run.name === name))
+  const header = (by: Order, title: string) => (
+    <th aria-sort={order === by ? 'descending' : undefined}>
+      <button type="button" onClick={() => setOrder(by)}>
+        {title}
+        {order === by && ' ▾'}
+      </button>
+    </th>
+  )
+  return (
+    <div class="stack">
+      <div class="card row end">
+        <label class="field wide">
+          filter by name, kind or status
+          <input value={filter} onInput={event => setFilter(event.currentTarget.value)} />
+        </label>
+        {compared.length > 1 ? (
+          <a href={writeAddress({ runs: compared, page: 'curves', query: {} })}>Compare {compared.length} runs</a>
+        ) : (
+          <span class="dim">Choose two or more runs to compare their curves.</span>
+        )}
+      </div>
+      <div class="card">
+        <Scroll label="Runs">
+          <table>
+            <thead>
+              <tr>
+                <th>
+                  <span class="dim">compare</span>
+                </th>
+                {header('name', 'run')}
+                <th>status</th>
+                <th>step</th>
+                <th>metric</th>
+                <th class="num">last</th>
+                {header('best', 'best')}
+                {header('alerts', 'alerts')}
+                {header('updated', 'changed')}
+                {options.map(option => (
+                  <th key={option}>{option}</th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map(run => (
+                <tr key={run.name} class={chosen.includes(run.name) ? 'chosen' : ''}>
+                  <td>
+                    <input
+                      type="checkbox"
+                      aria-label={`compare ${run.name}`}
+                      checked={chosen.includes(run.name)}
+                      onChange={() => toggle(run.name)}
+                    />
+                  </td>
+                  <td>
+                    <a href={writeAddress({ runs: [run.name], page: 'curves', query: {} })}>{run.name}</a>
+                    <div class="dim small">{run.kind}</div>
+                  </td>
+                  <td>
+                    <span class={`badge ${run.status}`}>{run.status}</span>
+                    {run.resumable && <div class="dim small">can be resumed</div>}
+                    {run.listening && <div class="dim small">takes acts</div>}
+                  </td>
+                  <td class="num">
+                    {run.step}
+                    {run.steps !== null && <span class="dim"> of {run.steps}</span>}
+                  </td>
+                  <td class="small">{run.headline?.metric ?? '-'}</td>
+                  <td class="num">{number(run.headline?.last)}</td>
+                  <td class="num">{number(run.headline?.best)}</td>
+                  <td>
+                    {run.alerts > 0 ? (
+                      <a href={writeAddress({ runs: [run.name], page: 'alerts', query: {} })}>
+                        {run.alerts} {run.alerts === 1 ? 'alert' : 'alerts'}
+                      </a>
+                    ) : (
+                      <span class="dim">none</span>
+                    )}
+                  </td>
+                  <td class="small">{ago(run.updated, Date.now())}</td>
+                  {options.map(option => (
+                    <td key={option} class="mono small">
+                      {run.differences[option] ?? '-'}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+        {runs.length === 0 && (
+          <p class="note">There are no runs in this directory yet. They appear here when they start.</p>
+        )}
+        {runs.length > 0 && shown.length === 0 && <p class="note">No run matches the filter.</p>}
+      </div>
+      {unreadable.map(({ name, error: why }) => (
+        <p key={name} class="card error">
+          {name}: {why}
+        </p>
+      ))}
+    </div>
+  )
+}
