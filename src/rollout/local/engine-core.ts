@@ -4,7 +4,7 @@
  */
 import { type Adapter, type LocalModel, MergedWeights, type PolicyVersion } from '../../model/index.js'
 import type { GenerationRequest, GeneratorCounts } from '../generator.js'
-import { BlockPool } from './blocks.js'
+import { BlockPool, type SessionTokens } from './blocks.js'
 import { type BatchSource, buildBatch, type SamplingRow } from './build-batch.js'
 import type { LocalEngineOptions } from './engine-options.js'
 import { admit, type Limits, tooLargeForMemory } from './input-processor.js'
@@ -40,6 +40,8 @@ export class EngineCore {
   private weightsRevision: number | undefined
   private totals = { promptTokens: 0, generatedTokens: 0, steps: 0 }
   private sampledRows: SampledRow[] = []
+  /** Sessions whose KV cache is kept until it is released, or needed by other sequences. */
+  private readonly sessions = new Set<string>()
   private readonly output: OutputProcessor
   private readonly source: BatchSource<SequenceState> = {
     tokens: ({ of, start, count }, into, at) => {
@@ -81,8 +83,8 @@ export class EngineCore {
       scoredRows: Math.max(16, Math.floor(scoredBytes / (4 * vocabSize))),
       refillAfter: this.device.multiStep?.syncInterval ?? 0,
     })
-    this.output = new OutputProcessor(tokenizer, sample => {
-      this.scheduler.finish(sample)
+    this.output = new OutputProcessor(tokenizer, (sample, end) => {
+      this.scheduler.finish(sample, end === 'finished' ? this.keptOf(sample) : undefined)
       const { samples, request } = sample.requestState
       if (samples.every(({ state }) => state === 'finished')) this.requestStates.delete(request.id)
     })
@@ -136,8 +138,31 @@ export class EngineCore {
     }
     this.requestStates.set(request.id, admitted)
     for (const sample of admitted.samples) this.scheduler.add(sample, caller)
+    this.continueSession(admitted)
     this.wakeLoop()
     return () => this.abortRequest(admitted)
+  }
+
+  private continueSession({ request, promptIds, scores, samples: [sample] }: RequestState): void {
+    const { session, media = [] } = request
+    if (session === undefined) return
+    this.sessions.add(session)
+    // A scored prompt needs the logits of all its rows.
+    if (!scores) this.scheduler.continueSession(sample!, session, { ids: promptIds, media })
+  }
+
+  /** The tokens of a finished sample that its session keeps. The last token was sampled and not computed. */
+  private keptOf(sample: SequenceState): (SessionTokens & { session: string }) | undefined {
+    const { session, media = [] } = sample.requestState.request
+    if (session === undefined || !this.sessions.has(session)) return undefined
+    const ids = new Int32Array(Math.min(sample.computed, sample.length - 1))
+    sample.copyTokens(0, ids.length, ids, 0)
+    return { session, ids, media }
+  }
+
+  releaseSession(session: string): void {
+    this.sessions.delete(session)
+    this.scheduler.releaseSession(session)
   }
 
   abort(requestId: string): void {

@@ -80,6 +80,10 @@ export class LocalEngine implements Generator {
     this.core.abortAll()
   }
 
+  release(session: string): void {
+    this.core.releaseSession(session)
+  }
+
   pause(): Promise<void> {
     return this.core.pause()
   }

@@ -27,6 +27,7 @@ export type Refusal = Pick<Rejection, 'kind' | 'reason' | 'message'>
 export function admit(request: GenerationRequest, listener: Listener, limits: Limits): RequestState | Rejection[] {
   const { n = 1, firstSample = 0 } = request
   if (!Number.isSafeInteger(n) || n < 1) throw new RangeError(`n should be a positive integer, got ${n}`)
+  if (request.session !== undefined && n > 1) throw new RangeError(`a request of a session has one sample, got n ${n}`)
   const { maxLength, tokenizer, vocabSize } = limits
   const sampling = resolveSampling(request.sampling, { vocabSize, n })
   if ((sampling.stop.length > 0 || sampling.text) && !tokenizer)

@@ -20,7 +20,7 @@ export class OutputProcessor {
   constructor(
     private readonly tokenizer: Tokenizer | undefined,
     /** Called when a sample ends, before its outcome is reported. */
-    private readonly onEnd: (sample: SequenceState) => void,
+    private readonly onEnd: (sample: SequenceState, end: 'finished' | 'failed') => void,
   ) {}
 
   /** Passes the results of a step, from `first` on, to their samples, and ends finished ones. Returns the number of tokens used. */
@@ -88,7 +88,7 @@ export class OutputProcessor {
     version: PolicyVersion,
   ): Promise<void> {
     if (sample.state === 'finished') return
-    this.onEnd(sample)
+    this.onEnd(sample, 'finished')
     const { requestState } = sample
     let { text } = sample
     const finished = sample.toSample(reason, stopReason, undefined, version)
@@ -115,13 +115,13 @@ export class OutputProcessor {
 
   reject(sample: SequenceState, refusal: Refusal): void {
     if (sample.state === 'finished') return
-    this.onEnd(sample)
+    this.onEnd(sample, 'failed')
     sample.requestState.listener.onOutcome({ ...refusal, ...sample.identity })
   }
 
   fail(sample: SequenceState, reason: 'non-finite' | 'engine', message: string): void {
     if (sample.state === 'finished') return
-    this.onEnd(sample)
+    this.onEnd(sample, 'failed')
     sample.requestState.listener.onOutcome({ kind: 'failed', ...sample.identity, reason, message })
   }
 }

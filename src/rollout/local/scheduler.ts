@@ -12,9 +12,10 @@
  * Some devices take several decode steps without the host. After a step that admitted sequences, waiting ones are not admitted for a while:
  * otherwise each free place would interrupt the device.
  */
-import { type BlockPool, blocksFor } from './blocks.js'
+import { type BlockPool, blocksFor, type SessionTokens } from './blocks.js'
 import { type Cached, CachedSequence, type Lane, Prefix } from './cached-sequence.js'
 import { Lanes } from './lanes.js'
+import { commonStart } from './session-start.js'
 
 /** How many times a caller may be skipped because its first sample needs more blocks than are free; then it blocks the queue. */
 const maxPassed = 64
@@ -121,23 +122,41 @@ export class Scheduler<S extends CachedSequence> {
     this.lanes.add(sequence, caller)
   }
 
+  /** Gives a waiting sequence what its session kept, as far as its prompt begins with it. */
+  continueSession(sequence: S, session: string, prompt: SessionTokens): void {
+    const kept = this.pool.claim(session)
+    if (!kept) return
+    // The last token of the prompt is computed, to sample from.
+    const count = Math.min(commonStart(kept, prompt), sequence.length - 1)
+    sequence.blocks = kept.blocks.splice(0, blocksFor(count))
+    sequence.computed = count
+    for (const block of kept.blocks) this.pool.release(block)
+    if (count > 0) this.suspended.add(sequence)
+  }
+
+  releaseSession(session: string): void {
+    this.pool.forget(session)
+  }
+
   /** Removes a running sequence from its place. */
   private stop(sequence: S): void {
     this.running.splice(this.running.lastIndexOf(sequence), 1)
     sequence.lane!.running--
   }
 
-  /** Removes a sequence, running or waiting. */
-  finish(sequence: S): void {
+  /** Removes a sequence, running or waiting. `kept`: the tokens of a running one that its session keeps. */
+  finish(sequence: S, kept?: SessionTokens & { readonly session: string }): void {
     if (sequence.state === 'finished') return
     const lane = sequence.lane!
-    if (sequence.state === 'running') this.stop(sequence)
+    const wasRunning = sequence.state === 'running'
+    if (wasRunning) this.stop(sequence)
     else {
       this.lanes.dequeue(sequence)
       this.suspended.delete(sequence)
       this.leavePrefix(sequence)
     }
     sequence.state = 'finished'
+    if (kept && wasRunning) this.pool.keep(kept.session, sequence, kept)
     this.pool.drop(sequence)
     this.lanes.leave(lane)
   }
@@ -153,6 +172,7 @@ export class Scheduler<S extends CachedSequence> {
       this.lanes.enqueue(sequence, 'first')
     }
     for (const prefix of this.prefixes.splice(0)) this.evict(prefix)
+    this.pool.forgetAll()
     this.pool = pool
   }
 
