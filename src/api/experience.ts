@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dataOptionsSchema, openDataset, type PromptExample } from '../data/index.js'
 import { type ExperienceBatch, FastExperienceMaker } from '../experience/index.js'
-import { LocalModel, MultimodalProcessor, type TokenModel } from '../model/index.js'
+import { LocalModel, type MultimodalProcessor, type TokenModel } from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
 import { locateRewardModels, RewardComputationEngine, type RewardEngineOptions } from '../reward/index.js'
 import { eventLine, type Generator } from '../rollout/index.js'
@@ -24,6 +24,7 @@ import {
   loadFrozen,
   loadRunRewards,
   openGenerator,
+  openMedia,
   type ResolvedConfig,
   requireMachine,
   rewardLoading,
@@ -58,6 +59,8 @@ export interface ExperienceOptions<Row extends object = object> extends Experien
   readonly generator?: ExperienceInput['generator'] | Generator
   /** In place of the one in the model's directory. */
   readonly tokenizer?: Tokenizer
+  /** What makes images and videos ready, in place of the one in the model's directory. */
+  readonly processor?: MultimodalProcessor
   /** Ends the work. */
   readonly signal?: AbortSignal
   /** Shows people how it goes. Default: nothing. */
@@ -161,8 +164,13 @@ async function openExperience(
       checkPrompt: row => engine.rowProblem(row),
     })
     opened.push(() => dataset.close())
+    const media = await openMedia({ config, model: models.models[0]!.config, tokenizer, live })
+    dataset.readMediaWith(media.processor)
     await checkExamples(dataset, tokenizer, 'data')
-    const parts = await loadParts(config, tokenizer, { live, report, signal }, opened)
+    const parts = {
+      ...(await loadParts(config, tokenizer, { live, report, signal }, opened)),
+      processor: media.processor,
+    }
     const maker = new FastExperienceMaker({
       ...makerOptions(config),
       ...parts,
@@ -225,11 +233,8 @@ async function loadParts(
   const reference = live.reference ?? off ?? (named && (await load('language', named, 'the reference')))
   const critic = live.critic ?? (criticPath === undefined ? undefined : await load('value', criticPath, 'the critic'))
   const generator = live.generator ?? (await open())
-  const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
-  const processor = live.model ? undefined : await MultimodalProcessor.of(actor, config.model, { encode })
   return {
     ...{ actor, tokenizer, generator },
-    ...(processor ? { processor } : {}),
     ...(reference ? { reference } : {}),
     ...(critic ? { critic } : {}),
     ...(klController ? { klController } : {}),

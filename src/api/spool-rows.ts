@@ -1,6 +1,7 @@
 /** Rows of a program as a file of rows, so that shuffling, epochs, resuming and replaying work as they do from files. */
 import { open } from 'node:fs/promises'
 import { InputError } from '../errors/index.js'
+import { spoolMedia } from './spool-media.js'
 
 /** Rows in memory, or made one by one. */
 export type Rows<Row extends object = object> = Iterable<Row> | AsyncIterable<Row>
@@ -19,7 +20,9 @@ export async function spoolRows(
     let [text, number] = ['', 0]
     for await (const row of rows) {
       number++
-      text += `${jsonLine(row, `${option}: row ${number}`)}\n`
+      const where = `${option}: row ${number}`
+      const placed = isPlain(row) ? await spoolMedia(row, file, where) : row
+      text += `${jsonLine(placed, where)}\n`
       if (text.length < partLength) continue
       await handle.writeFile(text)
       signal?.throwIfAborted()

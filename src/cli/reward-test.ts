@@ -108,6 +108,7 @@ function toInput({
   where: _,
   images: _images,
   videos: _videos,
+  audios: _audios,
   promptIds,
   responseIds,
   ...sample

@@ -10,7 +10,7 @@ import {
 } from '../text/index.js'
 import type { ConversationRow } from './formats/conversations.js'
 import type { LabelledRow } from './formats/labelled.js'
-import type { MediaOfRow } from './formats/media.js'
+import { holdsMedia, type MediaOfRow } from './formats/media.js'
 import type { PreferenceRow } from './formats/preferences.js'
 import { type Answer, type Prompt, withSystem } from './formats/prompt.js'
 import { encodeWithMedia, type MediaRow, noTower, type RowProcessor } from './media-rows.js'
@@ -168,7 +168,9 @@ async function encodePromptRow(
 ): Promise<Encoded<PromptExample>> {
   const { tokenizer, processor, maxLength, overlong = 'drop' } = options
   const prompt = asTurns(row.prompt, options)
-  if (processor === null && row.mediaRoot !== undefined) return dropped('media', noTower)
+  const { images, videos } = row
+  if (processor === null && holdsMedia({ ...(images && { images }), ...(videos && { videos }) }, row.prompt))
+    return dropped('media', noTower)
   // How long media are is known when they are read.
   if (maxLength !== undefined && overlong === 'drop' && row.mediaRoot === undefined) {
     const { length } = await encodeTurns(prompt, tokenizer)

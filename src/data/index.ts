@@ -24,7 +24,6 @@ export { type OpenedRow, RowInput } from './open-rows.js'
 export * from './options.js'
 export {
   type FilePrompt,
-  type Media,
   type Prompt,
   type PromptColumns,
   type PromptFile,

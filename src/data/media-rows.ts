@@ -1,5 +1,5 @@
 /** Rows with images and videos: encoded as text with one placeholder for each, which is then expanded. */
-import type { MediaItem, Sequence } from '../sequence/index.js'
+import { type MediaItem, noEars, type Sequence } from '../sequence/index.js'
 import { type MediaColumns, placedTypes, placeMedia, type TextPrompt } from '../text/index.js'
 import type { Encoded, EncodeOptions } from './encode.js'
 import { directoryOf } from './formats/media.js'
@@ -25,7 +25,12 @@ export interface RowProcessor {
 /** What is wrong with a row that has media, for a model of text. */
 export const noTower = 'images and videos need a vision-language model, and this model reads text alone'
 
-export type MediaRow = StoredRow<MediaColumns & { readonly messages?: TextPrompt; readonly prompt?: TextPrompt }>
+export type MediaRow = StoredRow<
+  MediaColumns & { readonly audios?: readonly unknown[] } & {
+    readonly messages?: TextPrompt
+    readonly prompt?: TextPrompt
+  }
+>
 
 /** Nothing of a row with media is cut: a cut would part placeholders from their pixels. One that is too long is left out. */
 export async function encodeWithMedia<E>(
@@ -33,7 +38,8 @@ export async function encodeWithMedia<E>(
   options: EncodeOptions,
   encode: (stored: MediaRow, options: EncodeOptions) => Promise<Encoded<E>>,
 ): Promise<Encoded<E>> {
-  const { images: ofColumn, videos: frames, ...row } = stored.row
+  const { images: ofColumn, videos: frames, audios, ...row } = stored.row
+  if (audios) return dropped('media', noEars)
   const field = row.messages ? 'messages' : 'prompt'
   const given = row[field]
   if (given === undefined) return encode(stored, options)

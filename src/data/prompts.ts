@@ -1,6 +1,6 @@
 /** Prompt files: prompts, targets, labels and all other columns, for the rewards. */
 import type { z } from 'zod'
-import type { ImageInput, VideoInput } from '../media/index.js'
+import type { AudioInput, ImageInput, VideoInput } from '../media/index.js'
 import type { ChatMessage } from '../text/index.js'
 import { checkColumns, RowFields, RowProblem } from './formats/fields.js'
 import { directoryOf, holdsMedia, mediaColumns } from './formats/media.js'
@@ -17,12 +17,6 @@ export interface PromptColumns {
   readonly label?: string
   /** Default: `target`, `reference`, `reward_model.ground_truth`, `ground_truth`, `extra_info.reference`, `answer` or `solution`. */
   readonly target?: string
-}
-
-/** An image or a video as bytes. Rewards see it; nothing here opens it. */
-export interface Media {
-  readonly mimeType: string
-  readonly bytes: Uint8Array
 }
 
 /** A text (a user's turn where there is a chat template), a conversation for the assistant to answer, or token ids. */
@@ -42,6 +36,8 @@ export interface PromptRow<Row = DataRow> {
   /** For the places in the prompt that hold none, in their order; messages may hold images themselves. */
   readonly images?: readonly ImageInput[] | undefined
   readonly videos?: readonly VideoInput[] | undefined
+  /** Sounds, for servers and rewards; no local model hears them. */
+  readonly audios?: readonly AudioInput[] | undefined
   /** File and line. */
   readonly where?: string
   /** The directory of the file: paths of media start here, and lead to nothing outside. Without one, any path is read. */

@@ -1,8 +1,10 @@
 /** Answers of a model to prompts, in the order of the prompts. */
-import { decodeRewardInput, type RewardInput } from '../reward/index.js'
+import { type EncodedPrompt, encodePrompt } from '../experience/index.js'
+import type { MultimodalProcessor } from '../model/index.js'
+import { decodeRewardInput, type PromptMedia, promptMedia, type RewardInput } from '../reward/index.js'
 import type { GenerationRequest, Generator, SamplingParams } from '../rollout/index.js'
-import { promptSequence, withSampled } from '../sequence/index.js'
-import { encodeTurns, type Tokenizer } from '../text/index.js'
+import { withSampled } from '../sequence/index.js'
+import type { Tokenizer } from '../text/index.js'
 import type { EvaluationPrompt } from './prompts.js'
 
 export interface Answers {
@@ -15,6 +17,8 @@ export interface Answers {
 interface AnswerOptions {
   readonly generator: Generator
   readonly tokenizer: Tokenizer
+  /** Of a vision-language model. */
+  readonly processor: MultimodalProcessor | undefined
   readonly prompts: readonly EvaluationPrompt[]
   readonly samples: number
   readonly sampling: SamplingParams
@@ -27,7 +31,14 @@ export async function generateAnswers(options: AnswerOptions): Promise<Answers> 
   const inputs = prompts.map((): RewardInput[] => [])
   const unanswered: Record<string, number> = {}
   let count = 0
-  for await (const outcome of generator.generate(requestsFor(options), { signal })) {
+  const encoded = new Map<number, EncodedPrompt>()
+  const seen = new Map<number, PromptMedia>()
+  const onUnread = (): void => {
+    unanswered.media = (unanswered.media ?? 0) + options.samples
+    count += options.samples
+    onAnswered(count)
+  }
+  for await (const outcome of generator.generate(requestsFor(options, encoded, onUnread), { signal })) {
     signal.throwIfAborted()
     onAnswered(++count)
     if (outcome.kind !== 'completed') {
@@ -36,11 +47,19 @@ export async function generateAnswers(options: AnswerOptions): Promise<Answers> 
     }
     const { finishReason, sample } = outcome
     const place = Number(outcome.requestId)
-    const { prompt, label, target, row, promptId } = prompts[place]!
-    const messages = typeof prompt === 'string' ? undefined : prompt
-    const asked = promptSequence({ ids: outcome.promptIds, promptId, row })
-    const sequence = withSampled(asked, outcome.responseIds)
-    const input = await decodeRewardInput(tokenizer, { sequence, messages, label, target, finishReason, sample })
+    const { label, target } = prompts[place]!
+    const { messages, sequence: asked, given, audios } = encoded.get(place)!
+    const shown = seen.get(place) ?? promptMedia(asked.media, given ?? { images: [], videos: [] })
+    seen.set(place, shown)
+    const { images, videos, media } = shown
+    const sequence = withSampled({ ...asked, media }, outcome.responseIds)
+    const known = { sequence, messages, label, target, finishReason, sample }
+    const others = {
+      ...(images.length === 0 ? {} : { images }),
+      ...(videos.length === 0 ? {} : { videos }),
+      ...(audios ? { audios } : {}),
+    }
+    const input = await decodeRewardInput(tokenizer, { ...known, ...others })
     inputs[place]!.push(input)
   }
   // Interrupted samples are not a result.
@@ -49,15 +68,26 @@ export async function generateAnswers(options: AnswerOptions): Promise<Answers> 
   return { inputs, unanswered }
 }
 
-async function* requestsFor({
-  tokenizer,
-  prompts,
-  samples: n,
-  sampling,
-}: AnswerOptions): AsyncGenerator<GenerationRequest> {
-  for (const [place, { prompt, promptId }] of prompts.entries()) {
-    const promptIds = await encodeTurns(prompt, tokenizer)
+/** Prompts whose images or videos cannot be used are not asked. */
+async function* requestsFor(
+  { tokenizer, processor, prompts, samples: n, sampling }: AnswerOptions,
+  encoded: Map<number, EncodedPrompt>,
+  onUnread: () => void,
+): AsyncGenerator<GenerationRequest> {
+  // Prompts that are too long were left out, and so were turns of a template.
+  const options = { tokenizer, processor, promptTruncation: 'reject', chatTemplate: 'none', limit: Infinity } as const
+  for (const [place, row] of prompts.entries()) {
+    const { promptId } = row
+    const prompt = await encodePrompt(row, { ...options, promptId })
+    if (prompt.mediaProblem !== undefined) {
+      onUnread()
+      continue
+    }
+    encoded.set(place, prompt)
+    const { ids: promptIds, media } = prompt.sequence
+    const shown = media.length === 0 ? {} : { media }
+    const heard = prompt.audios ? { audios: prompt.audios } : {}
     // The row id seeds the random numbers: other rows do not change them.
-    yield { id: `${place}`, promptId, promptIds, n, sampling }
+    yield { id: `${place}`, promptId, promptIds, ...shown, ...heard, n, sampling }
   }
 }

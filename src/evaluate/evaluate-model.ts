@@ -124,7 +124,7 @@ async function perplexityOf(
 
 async function answersOf(
   model: LocalModel<'language'>,
-  { tokenizer, prompts = [], name }: PreparedModel,
+  { tokenizer, processor, prompts = [], name }: PreparedModel,
   { config: { samples }, prepared: { sampling }, report, signal }: Context,
 ): Promise<Answers> {
   const generator = new LocalEngine(model, { tokenizer })
@@ -132,7 +132,7 @@ async function answersOf(
   const total = prompts.length * samples
   const onAnswered = (count: number): void => progress.at(count, total)
   try {
-    return await generateAnswers({ generator, tokenizer, prompts, samples, sampling, signal, onAnswered })
+    return await generateAnswers({ generator, tokenizer, processor, prompts, samples, sampling, signal, onAnswered })
   } finally {
     progress.end()
     await generator.close()

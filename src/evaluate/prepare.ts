@@ -11,7 +11,7 @@ import {
   openDataset,
 } from '../data/index.js'
 import { InputError, naming, refuse } from '../errors/index.js'
-import { inspectAdapter, inspectModel } from '../model/index.js'
+import { inspectAdapter, inspectModel, MultimodalProcessor } from '../model/index.js'
 import { resolveSampling, type SamplingParams } from '../rollout/index.js'
 import { locateNames, withBase } from '../source/index.js'
 import { requireDevice, resolveDevice } from '../tensor/index.js'
@@ -27,6 +27,8 @@ export interface PreparedModel {
   readonly directory: string
   readonly adapter: string | undefined
   readonly tokenizer: Tokenizer
+  /** Of a vision-language model. */
+  readonly processor: MultimodalProcessor | undefined
   readonly conversations: ExampleSet<ConversationExample> | undefined
   readonly prompts: readonly EvaluationPrompt[] | undefined
   /** Prompts that are too long. */
@@ -69,7 +71,7 @@ export async function prepareEvaluation(
         : await prepareRewards(config.reward, { tokenizer, device: config.device, report, signal })
     if (rewards) opened.push(rewards)
     const models: PreparedModel[] = []
-    for (const one of inspected) models.push({ ...one, ...(await readData(one.tokenizer, data, config)) })
+    for (const one of inspected) models.push({ ...one, ...(await readData(one, data, config)) })
     for (const { prompts = [] } of models)
       for (const row of prompts) {
         const problem = rewards?.rowProblem(row)
@@ -115,7 +117,7 @@ async function inspectModels({ model, adapter, reference, chatTemplate }: Evalua
   ]
   const found = []
   for (const one of all) {
-    const { context, vocabSize } = await inspectModel(one.directory, { role: 'language' })
+    const { context, vocabSize, vision } = await inspectModel(one.directory, { role: 'language' })
       .then(({ config }) => config.decoder)
       .catch(error => refuse(one.name, error))
     if (one.adapter !== undefined) await inspectAdapter(one.adapter).catch(error => refuse('adapter', error))
@@ -127,7 +129,9 @@ async function inspectModels({ model, adapter, reference, chatTemplate }: Evalua
       throw new InputError(
         `${one.name}: ${one.directory}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; use the tokenizer of the model`,
       )
-    found.push({ ...one, context, vocabSize, tokenizer })
+    const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
+    const processor = vision && (await MultimodalProcessor.load(one.directory, { encode }))
+    found.push({ ...one, context, vocabSize, tokenizer, processor })
   }
   return found
 }
@@ -188,7 +192,12 @@ function unreadable({ prompts, conversations }: OpenData['problems']): DataError
 const wants = (metrics: readonly EvaluationMetric[] | undefined, some: readonly EvaluationMetric[]): boolean =>
   metrics === undefined || metrics.some(metric => some.includes(metric))
 
-async function readData(tokenizer: Tokenizer, { conversations, prompts }: OpenData, { limit }: EvaluationConfig) {
+async function readData(
+  { tokenizer, processor }: { tokenizer: Tokenizer; processor: MultimodalProcessor | undefined },
+  { conversations, prompts, datasets }: OpenData,
+  { limit }: EvaluationConfig,
+) {
+  for (const one of datasets) one.readMediaWith(processor ?? null)
   const set = prompts?.validation(tokenizer)
   return {
     conversations: conversations && limited(conversations.validation(tokenizer)!, limit),

@@ -1,6 +1,6 @@
 /** Rewards of an evaluation: a reward file, or a reward model, which is loaded after the answering models are disposed. */
 import { refuse } from '../errors/index.js'
-import { inspectModel } from '../model/index.js'
+import { inspectModel, MultimodalProcessor } from '../model/index.js'
 import {
   loadRewardOptions,
   locateRewardModels,
@@ -64,7 +64,15 @@ export async function prepareRewards(
       } as const
       const model = await loadFrozen(directory, settings, context)
       const policy = tokenizer ? { policyTokenizer: tokenizer } : {}
-      const source = modelReward({ name: 'reward', model, tokenizer: own, ...policy })
+      const encode = (text: string) => own.encode(text, { addSpecialTokens: false })
+      const processor = await MultimodalProcessor.of(model, directory, { encode })
+      const source = modelReward({
+        name: 'reward',
+        model,
+        tokenizer: own,
+        ...policy,
+        ...(processor ? { processor } : {}),
+      })
       opened = new RewardComputationEngine({ sources: [{ ...source, close: async () => model.dispose() }] })
       return opened
     },

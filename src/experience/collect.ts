@@ -6,12 +6,14 @@ import { configuredOverlongPenalty } from '../maths/index.js'
 import {
   decodeRewardInput,
   type FailedReward,
+  type PromptMedia,
+  promptMedia,
   type RewardComputationEngine,
   type RewardInput,
   type RewardOutcome,
 } from '../reward/index.js'
 import type { GenerationRequest, Generator, Outcome, Sample, SamplingParams } from '../rollout/index.js'
-import { trainedCount, withSampled } from '../sequence/index.js'
+import { type MediaItem, trainedCount, withSampled } from '../sequence/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { Collected, ScoredSample } from './collected.js'
 import type { ExperienceConfig } from './config.js'
@@ -75,6 +77,7 @@ export class Collector {
   private overlappedMs = 0
   private requests = 0
   private readonly failures: FailedReward[] = []
+  private readonly media = new Map<EncodedPrompt, PromptMedia>()
 
   constructor(private readonly options: CollectOptions) {}
 
@@ -299,8 +302,9 @@ export class Collector {
         while (missing[i + n] === first + n) n++
         const id = `${name}.${this.requests++}`
         byRequest.set(id, one)
-        const images = media.length === 0 ? {} : { media }
-        requests.push({ id, promptId, promptIds: ids, ...images, n, firstSample: first, sampling })
+        const seen = media.length === 0 ? {} : { media }
+        const heard = one.prompt.audios ? { audios: one.prompt.audios } : {}
+        requests.push({ id, promptId, promptIds: ids, ...seen, ...heard, n, firstSample: first, sampling })
       }
     }
     return { known, requests, byRequest }
@@ -330,7 +334,10 @@ export class Collector {
     const { messages, label, target } = prompt
     const sequence = withSampled(prompt.sequence, sample.responseIds)
     const { finishReason, sample: index } = sample
-    const decoding = decodeRewardInput(tokenizer, { sequence, messages, label, target, finishReason, sample: index })
+    const seen = this.mediaOf(prompt)
+    const known = { messages, label, target, finishReason, sample: index, ...seen.inputs }
+    const judged = seen.media.length === 0 ? sequence : { ...sequence, media: seen.media }
+    const decoding = decodeRewardInput(tokenizer, { ...known, sequence: judged })
     gate.expect(decoding)
     const input = await decoding
     const reward = await this.reward(input, gate, round, signal)
@@ -348,6 +355,23 @@ export class Collector {
       texts: { prompt: text, response, promptRaw, responseRaw },
       reward,
     })
+  }
+
+  /** What rewards see of the images, videos and sounds of a prompt: one copy for all its samples. */
+  private mediaOf(prompt: EncodedPrompt): { media: readonly MediaItem[]; inputs: Partial<RewardInput> } {
+    const { media } = prompt.sequence
+    let found = this.media.get(prompt)
+    if (!found) {
+      found = promptMedia(media, prompt.given ?? { images: [], videos: [] })
+      this.media.set(prompt, found)
+    }
+    const { images, videos } = found
+    const inputs = {
+      ...(images.length === 0 ? {} : { images }),
+      ...(videos.length === 0 ? {} : { videos }),
+      ...(prompt.audios ? { audios: prompt.audios } : {}),
+    }
+    return { media: found.media, inputs }
   }
 
   private async reward(

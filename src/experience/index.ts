@@ -18,6 +18,7 @@ export { ModelTurns, type Turns } from './model-turns.js'
 export * from './multimodal-data-processor.js'
 export {
   type EncodedPrompt,
+  encodePrompt,
   type PromptCounts,
   promptLimit,
 } from './prompts.js'

@@ -1,7 +1,9 @@
 /** Encodes prompts once, and cuts or refuses those that are too long. */
 import type { DataRow, Prompt, PromptRow } from '../data/index.js'
+import { MediaError, readAudio } from '../media/index.js'
 import type { MultimodalProcessor } from '../model/index.js'
-import { type MediaItem, promptSequence, type Sequence } from '../sequence/index.js'
+import type { GivenMedia } from '../reward/index.js'
+import { type AudioClip, type MediaItem, promptSequence, type Sequence } from '../sequence/index.js'
 import {
   type ChatMessage,
   encodeTurns,
@@ -25,6 +27,10 @@ export interface EncodedPrompt {
   readonly tooLong: boolean
   /** Why its images or videos cannot be used. */
   readonly mediaProblem?: string
+  /** Its images and videos as the row gave them, for rewards. */
+  readonly given?: GivenMedia
+  /** For servers and rewards. */
+  readonly audios?: readonly AudioClip[]
 }
 
 export function promptRow<Row>(given: Prompt | PromptRow<Row>): PromptRow<Row> {
@@ -69,9 +75,13 @@ export async function encodePrompt(row: PromptRow, options: EncodeOptions): Prom
     placed.prompt instanceof Int32Array ? placed.prompt : promptTurns(placed.prompt, tokenizer, chatTemplate)
   const messages = typeof turns === 'string' || turns instanceof Int32Array ? undefined : turns
   const promptId = row.promptId ?? options.promptId
-  const known = { messages, label, target, cutTokens: 0, tooLong: false }
+  const sounds = await soundsOf(row)
+  const heard = sounds.kind === 'read' && sounds.audios.length > 0 ? { audios: sounds.audios } : {}
+  const known = { messages, label, target, cutTokens: 0, tooLong: false, ...heard }
   const sequenceOf = (ids: Int32Array, media: readonly MediaItem[] = []): Sequence<DataRow> =>
     promptSequence({ ids, promptId, row: row.row ?? {}, media })
+  if (sounds.kind === 'failed')
+    return { ...known, sequence: sequenceOf(new Int32Array(0)), mediaProblem: sounds.message }
   if (placed.images.length + placed.videos.length === 0) {
     const fitted = await fitPrompt(turns, { tokenizer, limit, side })
     const cutTokens = fitted.kind === 'fits' ? fitted.cut : 0
@@ -84,7 +94,19 @@ export async function encodePrompt(row: PromptRow, options: EncodeOptions): Prom
   const processed = await processor.process(ids, placed, place)
   if (processed.kind === 'failed') return { ...known, sequence: sequenceOf(ids), mediaProblem: processed.message }
   // A prompt with media is not cut: a cut would part placeholders from their pixels.
-  return { ...known, sequence: sequenceOf(processed.ids, processed.media), tooLong: processed.ids.length > limit }
+  const given = { images: placed.images, videos: placed.videos, baseDirectory: row.mediaRoot }
+  const sequence = sequenceOf(processed.ids, processed.media)
+  return { ...known, sequence, tooLong: processed.ids.length > limit, given }
+}
+
+async function soundsOf({ audios = [], mediaRoot }: PromptRow) {
+  const place = { baseDirectory: mediaRoot, root: mediaRoot }
+  try {
+    return { kind: 'read' as const, audios: await Promise.all(audios.map(audio => readAudio(audio, place))) }
+  } catch (error) {
+    if (!(error instanceof MediaError)) throw error
+    return { kind: 'failed' as const, message: error.message }
+  }
 }
 
 const idsWithMedia = ({ prompt, images = [], videos = [] }: PromptRow) => ({

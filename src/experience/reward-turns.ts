@@ -35,6 +35,7 @@ function modelsInTurns(given: ResolvedRewardModels, turns: Turns): ResolvedRewar
     ...entry,
     model: {
       ...(entry.model.maxLength === undefined ? {} : { maxLength: entry.model.maxLength }),
+      ...(entry.model.capabilities ? { capabilities: entry.model.capabilities } : {}),
       score: (sequences, options) => {
         const work = (): ReturnType<typeof entry.model.score> => entry.model.score(sequences, options)
         return isResident(entry.model) ? turns.use(entry.model, work) : work()

@@ -1,9 +1,12 @@
 /** Images and videos: from files to pixels, and from placeholders to runs of tokens and their positions. */
+export { type AudioInput, readAudio } from './audio.js'
+export { bytesHash } from './content-hash.js'
 export type { UrlOptions } from './fetch-media.js'
 export { type FrameRequest, type FrameSampling, gridTimes, sampledFrames, timeText } from './frames.js'
 export type { ImageInput, RawPixels, RawVideo, VideoInput } from './inputs.js'
 export { MediaError, type MediaReason } from './media-error.js'
 export { ChangedMediaError, MediaFiles } from './media-files.js'
+export { type MediaOrigin, mediaOrigin } from './media-origin.js'
 export { type KeptMedia, MediaStore } from './media-store.js'
 export {
   type ExpandedPlaceholders,

@@ -1,8 +1,12 @@
 /** Copies samples for reward functions: a function cannot change the training data. */
 import type { RewardInput } from './input.js'
 
+/** Media are copies already, which all samples of a prompt share. */
 export function copyInput(input: RewardInput): RewardInput {
-  return copied(input, new Map()) as RewardInput
+  const shared = new Map<object, unknown>()
+  for (const { pixels, bytes } of [...(input.images ?? []), ...(input.videos ?? [])])
+    for (const array of [pixels, bytes]) if (array) shared.set(array, array)
+  return copied(input, shared) as RewardInput
 }
 
 /** Copies lists, plain objects and typed arrays deeply. Instances of other classes are passed on. */

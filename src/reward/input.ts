@@ -1,6 +1,7 @@
-import type { DataRow, Media } from '../data/index.js'
-import { promptIds, promptSequence, responseIds, type Sequence } from '../sequence/index.js'
+import type { DataRow } from '../data/index.js'
+import { type AudioClip, promptIds, promptSequence, responseIds, type Sequence } from '../sequence/index.js'
 import { type ChatMessage, type DecodeOptions, type Tokenizer, tokenReader } from '../text/index.js'
+import type { RewardMedia } from './media.js'
 
 /** A row of the dataset: its columns by name. */
 export type RewardRow = DataRow
@@ -34,15 +35,20 @@ export interface RewardInput<Row = RewardRow> {
   /** The dataset's row: typed by its schema in `defineReward`. */
   readonly row: Row
   readonly finishReason: 'stop' | 'length' | 'abort'
-  readonly images?: readonly Media[] | undefined
-  readonly videos?: readonly Media[] | undefined
+  /** Of the prompt, in the order of their places: decoded, with where they come from. */
+  readonly images?: readonly RewardMedia[] | undefined
+  readonly videos?: readonly RewardMedia[] | undefined
+  readonly audios?: readonly AudioClip[] | undefined
   /** Names the prompt; samples of one prompt share it. */
   readonly promptId: string
   /** The sample's index among those of its prompt. */
   readonly sample: number
 }
 
-type Known = Pick<RewardInput, 'messages' | 'label' | 'target' | 'finishReason' | 'images' | 'videos' | 'sample'>
+type Known = Pick<
+  RewardInput,
+  'messages' | 'label' | 'target' | 'finishReason' | 'images' | 'videos' | 'audios' | 'sample'
+>
 
 /** The record of a sample an engine made: its ids, decoded by the policy's tokenizer. */
 export async function decodeRewardInput(

@@ -7,6 +7,7 @@ export { type RewardEngineOptions, rewardOptionNames } from './engine-options.js
 export { RewardConfigError, RewardStoppedError, SourceError } from './errors.js'
 export * from './function-source.js'
 export { decodeRewardInput, type RewardInput, type RewardRow, textRewardInput } from './input.js'
+export { type GivenMedia, type PromptMedia, promptMedia, type RewardMedia } from './media.js'
 export { type ModelRewardOptions, modelReward, type RewardScorer } from './model-source.js'
 export * from './outcome.js'
 export type { RecipeEntry, RewardRecipe } from './recipe.js'

@@ -29,6 +29,7 @@ export {
   type RewardFn,
   type RewardFnLabelMap,
   type RewardInput,
+  type RewardMedia,
   type RewardOutcome,
   type RewardRecipe,
   type RewardRow,

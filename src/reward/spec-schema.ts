@@ -68,6 +68,7 @@ const remoteShape = {
   dialect: z.enum(dialectNames).optional(),
   model: text.optional(),
   send: z.enum(['text', 'ids', 'messages']).optional(),
+  media: z.enum(['send', 'omit']).optional(),
   labelTokenIds: z.array(z.int().min(0)).min(1).optional(),
   /** Name of the environment variable that holds the key: a file is no place for it. */
   apiKeyEnv: text.optional(),

@@ -68,7 +68,7 @@ async function makeModel(
   run: LoadRewardsOptions,
 ): Promise<RewardSource> {
   // Loaded here alone: rewards without a model need no libtorch.
-  const [{ LocalModel }, { cudaDevice }, { Tokenizer }] = await Promise.all([
+  const [{ LocalModel, MultimodalProcessor }, { cudaDevice }, { Tokenizer }] = await Promise.all([
     import('../model/index.js'),
     import('../tensor/index.js'),
     import('../text/index.js'),
@@ -85,10 +85,12 @@ async function makeModel(
       `reward "${name}": device: there is no ${place.device}; \`whetstone doctor\` lists the devices`,
     )
   const model = await LocalModel.load(directory, { role: 'reward', ...place, ...defined({ adapter }) })
+  const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
   const source = modelReward({
     name,
     model,
     tokenizer,
+    ...defined({ processor: await MultimodalProcessor.of(model, directory, { encode }) }),
     ...defined({ batchTokens: spec.batchTokens, policyTokenizer: run.tokenizer }),
   })
   return { ...source, close: async () => model.dispose() }

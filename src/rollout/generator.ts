@@ -3,7 +3,7 @@
  * samples still generate. Each tells the prompt, the response and the weights that made it.
  */
 import type { PolicyVersion } from '../model/index.js'
-import type { MediaItem } from '../sequence/index.js'
+import type { AudioClip, MediaItem } from '../sequence/index.js'
 import type { LogprobMeaning } from './logprob-meaning.js'
 import type { SamplingParams, StructuredKind } from './sampling.js'
 
@@ -13,6 +13,8 @@ export interface GenerationRequest {
   promptIds: Int32Array
   /** Images and videos whose placeholders are among the prompt's ids; refused where `capabilities.media` is false. */
   media?: readonly MediaItem[]
+  /** Sounds, for servers that take them; refused where `capabilities.audio` is not true. */
+  audios?: readonly AudioClip[]
   /**
    * Names the prompt for random numbers: a sample depends only on the weights, the prompt, the sampling parameters and (seed, prompt id,
    * sample index). Default: the request's id.
@@ -181,6 +183,8 @@ export interface GeneratorCapabilities {
   /** `onToken`. */
   tokens: boolean
   media: boolean
+  /** Whether requests may have sounds. Default: they may not. */
+  audio?: boolean
   /** Kinds of `structured` output. */
   structured: readonly StructuredKind[]
   /** `sleep` frees device memory. */

@@ -32,6 +32,18 @@ export interface MediaItem {
   readonly runs: readonly { readonly start: number; readonly count: number }[]
 }
 
+/** A sound, as its file has it. */
+export interface AudioClip {
+  readonly bytes: Uint8Array
+  /** Samples of a second. */
+  readonly samplingRate: number
+  readonly mimeType: string
+}
+
+/** What a model of this process says about a sound. */
+export const noEars =
+  'this model hears no sounds: local models read text, images and videos (Qwen2-VL, Qwen2.5-VL, Qwen3-VL); sounds go to servers and to rewards'
+
 /** Who made a token: the data set, the policy, or the environment between two turns of the policy. */
 export const origins = { prompt: 0, sampled: 1, observation: 2 } as const
 

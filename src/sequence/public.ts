@@ -1,5 +1,6 @@
 /** Sequences: token ids, who made each of them, and which are trained. */
 export {
+  type AudioClip,
   type MediaItem,
   type MediaPixels,
   origins,

@@ -56,6 +56,7 @@ export { runSft } from './sft/job.js'
 export { evaluateSft } from './sft/loop.js'
 export { supervisedPaths } from './supervised/config.js'
 export { rewardModelIdle, supervisedIdle } from './supervised/idle-options.js'
+export { openMedia } from './run/media.js'
 export { replaySupervised } from './supervised/replay.js'
 export {
   type ResolvedTraining,

@@ -39,12 +39,11 @@ const chat: RewardInput = sample('4', {
 })
 
 describe('dialects', () => {
-  it('lightrft: queries, prompts, labels, references and images in, rewards out', async () => {
+  it('lightrft: queries, prompts, labels and references in, rewards out', async () => {
     const server = await rewardServer((response, { body }) =>
       json(response, { rewards: (body.queries as string[]).map(query => query.length) }),
     )
-    const image = (byte: number) => ({ mimeType: 'image/jpeg', bytes: Uint8Array.of(255, byte) })
-    const inputs = [chat, sample('b', { images: [image(1), image(2)] })]
+    const inputs = [chat, sample('b')]
     expect(await rewards({ url: `${server.url}/score` }, inputs)).toEqual([14, 4])
     expect(server.asked).toEqual([
       {
@@ -55,7 +54,6 @@ describe('dialects', () => {
           prompts: ['<u>2+2?<a>', 'Q: '],
           labels: ['maths', null],
           references: ['4', null],
-          images: [null, ['/wE=', '/wI=']],
         },
       },
     ])

@@ -1,16 +1,17 @@
-/** Columns of images and videos. */
+/** Columns of images, videos and sounds. */
 import { dirname } from 'node:path'
 import { rowProblem } from '../../errors/index.js'
-import type { ImageInput, VideoInput } from '../../media/index.js'
+import type { AudioInput, ImageInput, VideoInput } from '../../media/index.js'
 import type { ChatMessage } from '../../text/index.js'
 import { type RowFields, RowProblem } from './fields.js'
 
 export interface MediaOfRow {
   readonly images?: readonly ImageInput[]
   readonly videos?: readonly VideoInput[]
+  readonly audios?: readonly AudioInput[]
 }
 
-const names = { images: ['images', 'image'], videos: ['videos', 'video'] } as const
+const names = { images: ['images', 'image'], videos: ['videos', 'video'], audios: ['audios', 'audio'] } as const
 
 /** A list, one item, or null for none. Items are looked at when they are read. */
 export function mediaColumns(fields: RowFields): MediaOfRow {
@@ -25,16 +26,17 @@ export function mediaColumns(fields: RowFields): MediaOfRow {
     }
     return []
   }
-  const [images, videos] = [found('images'), found('videos')]
+  const [images, videos, audios] = [found('images'), found('videos'), found('audios')]
   return {
     ...(images.length === 0 ? {} : { images: images as ImageInput[] }),
     ...(videos.length === 0 ? {} : { videos: videos as VideoInput[] }),
+    ...(audios.length === 0 ? {} : { audios: audios as AudioInput[] }),
   }
 }
 
 /** Whether a prompt has images or videos, in its columns or in its messages. */
-export function holdsMedia({ images, videos }: MediaOfRow, prompt: string | readonly ChatMessage[]): boolean {
-  if (images || videos) return true
+export function holdsMedia({ images, videos, audios }: MediaOfRow, prompt: string | readonly ChatMessage[]): boolean {
+  if (images || videos || audios) return true
   if (typeof prompt === 'string') return false
   return prompt.some(
     ({ content }) =>

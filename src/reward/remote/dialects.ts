@@ -1,8 +1,10 @@
 /** The protocols of reward servers. */
 import { z } from 'zod'
+import type { ChatContentPart, ChatMessage } from '../../text/index.js'
 import { type MetricValues, metricsOf } from '../aggregated.js'
 import { SourceError } from '../errors.js'
 import type { RewardInput } from '../input.js'
+import { pngFrames } from '../media.js'
 import type { RewardAnswer } from '../source.js'
 
 /** What is sent of a sample to vLLM and SGLang: its text with special tokens, its ids, or its conversation. */
@@ -14,12 +16,16 @@ interface AskOptions {
   readonly labelTokenIds: readonly number[] | undefined
 }
 
+type Body = Record<string, unknown>
+
 export interface Dialect {
+  /** How images and videos can be sent: always, in messages, or not at all. */
+  readonly media: 'sent' | 'in messages' | 'none'
   /** Path for a URL without one. */
   readonly path: string
   /** The supported ways to send samples; the first is the default. */
   readonly sends: readonly SentAs[]
-  body(inputs: readonly RewardInput[], options: AskOptions): Record<string, unknown>
+  body(inputs: readonly RewardInput[], options: AskOptions): Body | Promise<Body>
   /** Rewards in the order of the inputs. Throws for an answer of another shape; the caller checks the numbers. */
   read(answer: unknown, count: number): RewardAnswer[]
 }
@@ -29,17 +35,21 @@ export const dialects = {
   lightrft: {
     path: '/get_reward',
     sends: ['text'],
-    body: inputs => ({
+    media: 'sent',
+    body: async inputs => ({
       queries: inputs.map(input => input.query),
       prompts: inputs.map(input => input.promptRaw),
       labels: inputs.map(input => input.label ?? null),
       references: inputs.map(input => input.target ?? null),
-      ...(inputs.some(input => input.images) ? { images: inputs.map(imagesOf) } : {}),
+      ...(inputs.some(input => input.images) ? { images: await Promise.all(inputs.map(imagesOf)) } : {}),
+      ...(inputs.some(input => input.videos?.length) ? { videos: await Promise.all(inputs.map(videosOf)) } : {}),
+      ...(inputs.some(input => input.audios?.length) ? { audios: inputs.map(audiosOf) } : {}),
     }),
     read: readRewards,
   },
   /** OpenRLHF's `serve_rm`. */
   openrlhf: {
+    media: 'none',
     path: '/get_reward',
     sends: ['text'],
     body: inputs => ({
@@ -51,19 +61,26 @@ export const dialects = {
   },
   /** Without activation: for one label it would be a sigmoid. */
   'vllm-classify': {
+    media: 'in messages',
     path: '/classify',
     sends: ['text', 'ids', 'messages'],
-    body: (inputs, options) => ({ ...vllmInput(inputs, options), use_activation: false }),
+    body: async (inputs, options) => ({ ...(await vllmInput(inputs, options)), use_activation: false }),
     read: (answer, count) => inOrder(parse(classified, answer).data, count).map(({ probs }) => single(probs)),
   },
   'vllm-pooling': {
+    media: 'in messages',
     path: '/pooling',
     sends: ['text', 'ids', 'messages'],
-    body: (inputs, options) => ({ ...vllmInput(inputs, options), task: 'classify', use_activation: false }),
+    body: async (inputs, options) => ({
+      ...(await vllmInput(inputs, options)),
+      task: 'classify',
+      use_activation: false,
+    }),
     read: (answer, count) => inOrder(parse(pooled, answer).data, count).map(({ data }) => single(data)),
   },
   /** Cross-encoders: the prompt is the query, the response is the document. */
   'vllm-score': {
+    media: 'none',
     path: '/score',
     sends: ['text'],
     body: (inputs, { model }) => ({
@@ -74,6 +91,7 @@ export const dialects = {
     read: (answer, count) => inOrder(parse(pairScored, answer).data, count).map(({ score }) => number(score)),
   },
   'sglang-classify': {
+    media: 'none',
     path: '/classify',
     sends: ['text', 'ids'],
     body: (inputs, { model, send }) => ({
@@ -87,6 +105,7 @@ export const dialects = {
   },
   /** A language model as a judge: the probability of the first label token among the label tokens. */
   'sglang-score': {
+    media: 'none',
     path: '/v1/score',
     sends: ['text'],
     body: ([input], { model, labelTokenIds }) => ({
@@ -100,6 +119,7 @@ export const dialects = {
   },
   /** SGLang's cross-encoders: one query, so one sample, in a request. */
   'sglang-rerank': {
+    media: 'none',
     path: '/v1/rerank',
     sends: ['text'],
     body: ([input], { model }) => ({ ...withModel(model), query: input!.prompt, documents: [input!.response] }),
@@ -181,10 +201,10 @@ function number(value: unknown): number {
 }
 
 /** Texts already have their special tokens: the server must not add a BOS token. */
-function vllmInput(inputs: readonly RewardInput[], { model, send }: AskOptions): Record<string, unknown> {
+async function vllmInput(inputs: readonly RewardInput[], { model, send }: AskOptions): Promise<Body> {
   if (send === 'messages') {
-    const { messages, response } = inputs[0]!
-    if (!messages) throw new SourceError('input', 'the sample has no messages; send text or ids instead')
+    const { response } = inputs[0]!
+    const messages = await messagesOf(inputs[0]!)
     return { ...withModel(model), messages: [...messages, { role: 'assistant', content: response }] }
   }
   if (send === 'ids') return { ...withModel(model), input: inputs.map(idsOf) }
@@ -200,6 +220,40 @@ function idsOf({ sequence: { ids } }: RewardInput): number[] {
   return [...ids]
 }
 
-function imagesOf({ images }: RewardInput): string[] | null {
-  return images?.map(({ bytes }) => Buffer.from(bytes).toString('base64')) ?? null
+/** Each image as the policy reads it: a PNG in base64. */
+async function imagesOf({ images }: RewardInput): Promise<string[] | null> {
+  return images ? Promise.all(images.map(async image => (await pngFrames(image))[0]!)) : null
+}
+
+/** Each video as the list of its frames. */
+async function videosOf({ videos }: RewardInput): Promise<(readonly string[])[] | null> {
+  return videos ? Promise.all(videos.map(pngFrames)) : null
+}
+
+function audiosOf({ audios }: RewardInput): { data: string; sampling_rate: number }[] | null {
+  if (!audios) return null
+  return audios.map(({ bytes, samplingRate }) => ({
+    data: Buffer.from(bytes).toString('base64'),
+    sampling_rate: samplingRate,
+  }))
+}
+
+/** The conversation with the media at their places, as vLLM takes them: images as PNG, videos as lists of PNG frames. */
+async function messagesOf({ messages, images = [], videos = [] }: RewardInput): Promise<readonly ChatMessage[]> {
+  if (!messages) throw new SourceError('input', 'the sample has no messages; send text or ids instead')
+  const urls = {
+    image: await Promise.all(images.map(async one => `data:image/png;base64,${(await pngFrames(one))[0]}`)),
+    video: await Promise.all(videos.map(async one => `data:video/jpeg;base64,${(await pngFrames(one)).join(',')}`)),
+  }
+  const next = { image: 0, video: 0 }
+  const part = (given: ChatContentPart): ChatContentPart => {
+    const { type } = given
+    if (type !== 'image' && type !== 'video') return given
+    const url = urls[type][next[type]++]
+    if (url === undefined) throw new SourceError('input', `the messages have more places for a ${type} than there are`)
+    return { type: `${type}_url`, [`${type}_url`]: { url } }
+  }
+  return messages.map(message =>
+    Array.isArray(message.content) ? { ...message, content: message.content.map(part) } : message,
+  )
 }

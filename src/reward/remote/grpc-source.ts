@@ -18,6 +18,8 @@ export interface GrpcRewardOptions extends LimitOptions {
   readonly modelVersion?: string
   /** How tensors are sent. Default `raw`; answers may have either form. */
   readonly contents?: 'raw' | 'typed'
+  /** Images and videos of samples. `omit`: the server judges the text alone. Default `send`: in the tensors IMAGES and VIDEOS. */
+  readonly media?: 'send' | 'omit'
   /** Sent as the metadata `authorization: Bearer`. Never shown. */
   readonly apiKey?: string
   readonly tls?: TlsOptions
@@ -35,13 +37,13 @@ interface Server {
 
 /**
  * A reward model behind `ModelInfer` as a source. Its metadata tells its tensors: TEXT, PROMPT, RESPONSE, LABEL and REFERENCE are texts,
- * INPUT_IDS and ATTENTION_MASK are padded ids; the output is REWARD, or its only output.
+ * INPUT_IDS and ATTENTION_MASK are padded ids, IMAGES and VIDEOS lists of PNG files in JSON; the output is REWARD, or its only output.
  *
  * @example
  * const quality = grpcReward({ name: 'quality', url: 'grpcs://rm:8001/quality' })
  */
 export function grpcReward(options: GrpcRewardOptions): RewardSource {
-  const { name, apiKey, modelVersion = '', contents = 'raw', maxAnswerBytes = 64 << 20 } = options
+  const { name, apiKey, modelVersion = '', contents = 'raw', media = 'send', maxAnswerBytes = 64 << 20 } = options
   const servers = (typeof options.url === 'string' ? [options.url] : options.url).map(url =>
     connect(url, options, maxAnswerBytes),
   )
@@ -86,11 +88,12 @@ export function grpcReward(options: GrpcRewardOptions): RewardSource {
     async score(inputs, { signal }) {
       const ask = async (server: Server) => {
         const signature = await (server.signature ?? signatureOf(server, signal))
-        const request = buildInfer(inputs, signature, {
+        const request = await buildInfer(inputs, signature, {
           model: server.model,
           version: modelVersion,
           id: randomUUID(),
           contents,
+          media,
         })
         const answer = await call<InferRequest, InferResponse>(server, 'ModelInfer', request, signal)
         return readInfer(answer, request, signature, inputs.length)

@@ -11,6 +11,8 @@ import {
   tlsProblem,
 } from '../../http/index.js'
 import { RewardConfigError, SourceError } from '../errors.js'
+import type { RewardInput } from '../input.js'
+import { refuseMedia } from '../media.js'
 import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } from '../source.js'
 import { type Dialect, type DialectName, dialectNames, dialects, oneAtATime, type SentAs } from './dialects.js'
 import { Replicas } from './replicas.js'
@@ -32,6 +34,8 @@ export interface HttpRewardOptions extends LimitOptions {
   readonly model?: string
   /** What is sent of a sample to vLLM and SGLang. Default `text`: the query with special tokens. */
   readonly send?: SentAs
+  /** Images and videos of samples. `omit`: the server judges the text alone. Default `send`; a dialect that cannot is a failure. */
+  readonly media?: 'send' | 'omit'
   /** For `sglang-score`: token ids that an answer may begin with, the good one first. */
   readonly labelTokenIds?: readonly number[]
   /** Sent as `authorization: Bearer`. Never shown. */
@@ -62,6 +66,9 @@ export function httpReward(options: HttpRewardOptions): RewardSource {
   const { labelTokenIds } = options
   if ((dialectName === 'sglang-score') !== (labelTokenIds !== undefined && labelTokenIds.length > 0))
     throw new RewardConfigError(`reward "${name}": sglang-score needs labelTokenIds, and no other dialect takes them`)
+  const { media = 'send' } = options
+  const sendsMedia =
+    media === 'omit' || dialect.media === 'sent' || (dialect.media === 'in messages' && send === 'messages')
   const urls = (typeof options.url === 'string' ? [options.url] : options.url).map(url => parseUrl(name, url, dialect))
   if (urls.length === 0) throw new RewardConfigError(`reward "${name}": url is an empty list`)
   const single = oneAtATime(dialectName, send) ? { batchSize: 1 } : {}
@@ -79,7 +86,9 @@ export function httpReward(options: HttpRewardOptions): RewardSource {
     kind: 'remote',
     limits,
     async score(inputs, { signal }) {
-      const body = JSON.stringify(dialect.body(inputs, { model, send, labelTokenIds }))
+      if (!sendsMedia) refuseMedia(inputs, cannotSend(dialectName, dialect))
+      const sent = media === 'omit' ? inputs.map(withoutMedia) : inputs
+      const body = JSON.stringify(await dialect.body(sent, { model, send, labelTokenIds }))
       const ask = async ({ url, authorization }: ServerUrl) => {
         const auth = apiKey === undefined ? authorization : `Bearer ${apiKey}`
         const answer = await post(url, {
@@ -113,6 +122,13 @@ export function elsewhere(error: unknown, replicas: Replicas<unknown>, count: nu
   const retryAfterMs = replicas.anyUp ? 0 : error.retryAfterMs
   return new SourceError(error.reason, error.message, { repeat: 'retryable', retryAfterMs, cause: error.cause })
 }
+
+function cannotSend(name: DialectName, { media }: Dialect): string {
+  const how = media === 'none' ? 'use the dialect lightrft' : 'set send to messages'
+  return `the sample has images or videos, and ${name} does not send them so; ${how}, or set media to omit to judge the text alone`
+}
+
+const withoutMedia = ({ images: _, videos: __, audios: ___, ...input }: RewardInput): RewardInput => input
 
 /** Refuses a key that a header cannot hold: a library would show the key in its error. */
 export function checkApiKey(name: string, apiKey: string | undefined): void {

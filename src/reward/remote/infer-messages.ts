@@ -1,6 +1,7 @@
 /** `ModelInfer` for rewards: samples to input tensors, an output tensor to rewards. */
 import { SourceError } from '../errors.js'
 import type { RewardInput } from '../input.js'
+import { pngFrames } from '../media.js'
 import type { InferRequest, InferResponse, InferTensor, ModelMetadata } from './open-inference.js'
 import { rawInt64, rawTexts, readNumbers } from './tensor-contents.js'
 
@@ -20,8 +21,13 @@ const texts: Readonly<Record<string, (input: RewardInput) => string>> = {
     return typeof input.target === 'string' ? input.target : JSON.stringify(input.target)
   },
 }
+/** Lists in JSON, of PNG files in base64: one for each image, and a list of frames for each video. */
+const media: Readonly<Record<string, (input: RewardInput) => Promise<unknown>>> = {
+  IMAGES: ({ images = [] }) => Promise.all(images.map(async image => (await pngFrames(image))[0])),
+  VIDEOS: ({ videos = [] }) => Promise.all(videos.map(pngFrames)),
+}
 const idNames = ['INPUT_IDS', 'ATTENTION_MASK']
-const known = [...Object.keys(texts), ...idNames]
+const known = [...Object.keys(texts), ...Object.keys(media), ...idNames]
 
 /** From the model's metadata; without metadata, texts in and rewards out. */
 export function signatureFrom(metadata: ModelMetadata | undefined): Signature {
@@ -29,7 +35,7 @@ export function signatureFrom(metadata: ModelMetadata | undefined): Signature {
   for (const { name, datatype } of metadata.inputs) {
     if (!known.includes(name))
       throw new SourceError('refused', `the model takes a tensor ${name}; rewards can send ${known.join(', ')}`)
-    const expected = texts[name] ? 'BYTES' : 'INT64'
+    const expected = texts[name] || media[name] ? 'BYTES' : 'INT64'
     if (datatype !== expected)
       throw new SourceError('refused', `the model takes ${name} as ${datatype}; rewards send it as ${expected}`)
   }
@@ -45,9 +51,15 @@ interface InferOptions {
   readonly version: string
   readonly id: string
   readonly contents: 'raw' | 'typed'
+  readonly media: 'send' | 'omit'
 }
 
-export function buildInfer(inputs: readonly RewardInput[], signature: Signature, options: InferOptions): InferRequest {
+export async function buildInfer(
+  inputs: readonly RewardInput[],
+  signature: Signature,
+  options: InferOptions,
+): Promise<InferRequest> {
+  if (options.media === 'send') refuseUnsent(inputs, signature)
   const request: InferRequest = {
     model_name: options.model,
     model_version: options.version,
@@ -66,8 +78,11 @@ export function buildInfer(inputs: readonly RewardInput[], signature: Signature,
   }
   for (const { name, rank } of signature.inputs) {
     const text = texts[name]
-    if (text) {
-      const values = inputs.map(text)
+    const list = media[name]
+    if (text || list) {
+      const values = list
+        ? await Promise.all(inputs.map(async input => JSON.stringify(await list(input))))
+        : inputs.map(text!)
       const shape = rank === 1 ? [inputs.length] : [inputs.length, 1]
       const bytes_contents = values.map(value => Buffer.from(value, 'utf8'))
       add({ name, datatype: 'BYTES', shape }, { bytes_contents }, () => rawTexts(values))
@@ -78,6 +93,21 @@ export function buildInfer(inputs: readonly RewardInput[], signature: Signature,
     }
   }
   return request
+}
+
+/** Never a score of the text alone where there is more to see. */
+function refuseUnsent(inputs: readonly RewardInput[], signature: Signature): void {
+  const taken = new Set(signature.inputs.map(({ name }) => name))
+  for (const [name, field] of [
+    ['IMAGES', 'images'],
+    ['VIDEOS', 'videos'],
+    ['AUDIOS', 'audios'],
+  ] as const)
+    if (!taken.has(name) && inputs.some(input => (input[field]?.length ?? 0) > 0))
+      throw new SourceError(
+        'input',
+        `the sample has ${field}, and the model takes no tensor ${name}; set media to omit to judge the text alone`,
+      )
 }
 
 /** Pads ids with zeros on the right; the mask marks the ids. */

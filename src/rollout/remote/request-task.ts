@@ -92,12 +92,13 @@ function checkSampling(sampling: ResolvedSampling, limits: RemoteLimits): void {
 
 /** Checks the prompt before it is sent: an id outside the vocabulary ends some servers, with all their requests. */
 function refuse(
-  { media = [] }: GenerationRequest,
+  { media = [], audios = [] }: GenerationRequest,
   promptIds: Int32Array,
   { vocabSize, maxLength, maxPromptLength }: RemoteLimits,
 ): Pick<Rejection, 'kind' | 'reason' | 'message'> | undefined {
   const rejected = (reason: Rejection['reason'], message: string) => ({ kind: 'rejected' as const, reason, message })
   if (media.length > 0) return rejected('media-unsupported', 'this engine takes only text, no images or videos')
+  if (audios.length > 0) return rejected('media-unsupported', 'this engine takes no sounds')
   if (promptIds.length === 0) return rejected('empty-prompt', 'the prompt has no tokens')
   const longest = Math.min(maxPromptLength, maxLength - 1)
   if (promptIds.length > longest)
