@@ -8,6 +8,7 @@ import { LocalModel, type MultimodalProcessor, type TokenModel } from '../model/
 import { count, type Report, silentReport } from '../progress/index.js'
 import { locateRewardModels, RewardComputationEngine, type RewardEngineOptions } from '../reward/index.js'
 import { eventLine, type Generator } from '../rollout/index.js'
+import { noEars } from '../sequence/index.js'
 import { locateNames } from '../source/index.js'
 import type { Tokenizer } from '../text/index.js'
 import {
@@ -158,10 +159,11 @@ async function openExperience(
     const { tokenizer: _, ...rewards } = await loadRunRewards(config.rewards, live, loading)
     const engine = new RewardComputationEngine({ ...rewards, tokenizer })
     opened.push(() => engine.close())
+    const hears = live.generator?.capabilities.audio ?? config.generator.type !== 'local'
     const dataset = await openDataset('prompts', config.data, {
       ...dataOptionsSchema.parse(config),
       ...{ shuffle: false, seed: config.seed, baseDirectory: process.cwd(), signal },
-      checkPrompt: row => engine.rowProblem(row),
+      checkPrompt: row => (row.audios && !hears ? noEars : engine.rowProblem(row)),
     })
     opened.push(() => dataset.close())
     const media = await openMedia({ config, model: models.models[0]!.config, tokenizer, live })

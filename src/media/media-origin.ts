@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type FileInput, resolveImage, resolveVideo } from './inputs.js'
+import { MediaError } from './media-error.js'
 
 export interface MediaOrigin {
   /** Of a file of this machine. */
@@ -12,12 +13,22 @@ export interface MediaOrigin {
   readonly bytes?: Uint8Array
 }
 
-/** Nothing for decoded pixels and for lists of frames. */
+/** Nothing for decoded pixels, for lists of frames, and for what only another processor knows. */
 export function mediaOrigin(kind: 'image' | 'video', input: unknown, baseDirectory = '.'): MediaOrigin {
-  const found = kind === 'image' ? resolveImage(input) : resolveVideo(input)
+  const found = resolved(kind, input)
+  if (!found) return {}
   const file = 'file' in found ? found.file : found
   if (file.kind !== 'path' && file.kind !== 'url' && file.kind !== 'bytes') return {}
   return originOf(file, baseDirectory)
+}
+
+function resolved(kind: 'image' | 'video', input: unknown) {
+  try {
+    return kind === 'image' ? resolveImage(input) : resolveVideo(input)
+  } catch (error) {
+    if (error instanceof MediaError) return undefined
+    throw error
+  }
 }
 
 function originOf(file: FileInput, baseDirectory: string): MediaOrigin {

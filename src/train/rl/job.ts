@@ -7,6 +7,7 @@ import { LocalModel, type TokenModel } from '../../model/index.js'
 import { RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
 import { createLoggers, Run } from '../../run/index.js'
+import { noEars } from '../../sequence/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../checks/check-plan.js'
 import { countTooLong, type TooLong } from '../checks/count-lengths.js'
 import { requireMachine } from '../checks/machine.js'
@@ -98,7 +99,8 @@ async function prepareRl({
     // Made to check how the sources go together; closing it at the end closes them.
     const engine = new RewardComputationEngine({ ...rewards, tokenizer })
     opened.push(engine)
-    const checkPrompt = (row: PromptRow): string | undefined => engine.rowProblem(row)
+    const hears = live.generator?.capabilities.audio ?? config.generator.type !== 'local'
+    const checkPrompt = (row: PromptRow): string | undefined => (row.audios && !hears ? noEars : engine.rowProblem(row))
     const options = { trainOn: 'assistant' as const, ...config, ...shared, checkPrompt }
     const dataset = await openDataset('prompts', config.data, options)
     opened.push(dataset)
