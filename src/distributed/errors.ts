@@ -14,6 +14,7 @@ export interface WireError {
   readonly message: string
   /** Of a `NonFiniteError`: which sequence of the call. */
   readonly sequence?: number
+  readonly call?: number | undefined
   /** Of a `NonFiniteGradientError`. */
   readonly parameters?: readonly string[]
 }
@@ -21,16 +22,18 @@ export interface WireError {
 export function errorToWire(thrown: unknown): WireError {
   if (!(thrown instanceof Error)) return { name: 'Error', message: String(thrown) }
   const { name, message } = thrown
-  if (thrown instanceof NonFiniteError) return { name, message, sequence: thrown.sequence }
+  if (thrown instanceof NonFiniteError) return { name, message, sequence: thrown.sequence, call: thrown.call }
   if (thrown instanceof NonFiniteGradientError) return { name, message, parameters: thrown.parameters }
   return { name, message }
 }
 
 /** The error as its own kind, so that a caller handles it like one of this process; others say which rank they come from. */
-export function errorFromWire({ name, message, sequence, parameters }: WireError, rank: string): Error {
+export function errorFromWire({ name, message, sequence, call, parameters }: WireError, rank: string): Error {
   switch (name) {
     case 'NonFiniteError':
-      return new NonFiniteError(message.startsWith('the gradient') ? 'the gradient' : 'the output', sequence ?? 0)
+      return new NonFiniteError(message.startsWith('the gradient') ? 'the gradient' : 'the output', sequence ?? 0, {
+        call,
+      })
     case 'NonFiniteGradientError':
       return new NonFiniteGradientError(parameters ?? [])
     case 'RangeError':

@@ -16,6 +16,7 @@
  * - `world.ts`: the controller's side (`World`). `rank-worker.ts`: the others' side (`serveRank`);
  * - `frames.ts`, `peer.ts`: messages and exchanges. `errors.ts`: errors that cross them;
  * - `shard-plan.ts`: which rank computes which sequences. `sequence-arrays.ts`, `output-arrays.ts`: what travels;
+ * - `distributed-model.ts`: a `TokenModel` over the copies of all ranks (`replica.ts`), with the loss in one order (`loss-order.ts`);
  * - `rank-models.ts`: the models of a rank, and the commands that reach them. Handlers of other things (engines) come in through
  *   `serveRank({ handlers })`.
  *
@@ -23,6 +24,7 @@
  * ranks uses `Peer.beat`, `Peer.heardAt`, `Peer.onLost` and `World.fail`: after `fail` everything that waits ends with that error, and
  * the other ranks lose their connection, which ends `serveRank`.
  */
+export { DistributedModel } from './distributed-model.js'
 export { RankError } from './errors.js'
 export type { Part, WireArray } from './frames.js'
 export { type Exchange, type Handler, type Handlers, type IncomingCall, type OutgoingCall, Peer } from './peer.js'

@@ -142,7 +142,10 @@ export class Peer {
       return
     }
     if (kind === 'abort') {
-      this.incoming.get(id)?.abort.abort(new DOMException('aborted', 'AbortError'))
+      const call = this.incoming.get(id)
+      const reason = new DOMException('the caller gave up', 'AbortError')
+      call?.abort.abort(reason)
+      call?.conversation.fail(reason)
       return
     }
     // What comes after the answer belongs to nothing any more.

@@ -8,7 +8,7 @@ import { type GroupOptions, ProcessGroup, Store } from '../tensor/index.js'
 import { RankError } from './errors.js'
 import { type Handler, Peer } from './peer.js'
 import { defaultLimitMs, helloSchema, identityOf, type RankIdentity, type RankOptions, rankName } from './rank.js'
-import { RankModels } from './rank-models.js'
+import { type ModelCommand, RankModels } from './rank-models.js'
 
 /** What ranks have in common once all have come. */
 export interface Membership {
@@ -39,6 +39,7 @@ export class World implements Membership {
   readonly models: RankModels
   private nextModel = 0
   private readonly listeners = new Set<(error: Error) => void>()
+  private invitations: Promise<unknown>[] = []
   private collectiveTurn: Promise<unknown> = Promise.resolve()
 
   private constructor(
@@ -51,7 +52,15 @@ export class World implements Membership {
     readonly peers: readonly Peer[],
     private readonly server: Server,
   ) {
-    this.models = new RankModels(this)
+    this.models = new RankModels(this, (model, invitation) => {
+      const command: ModelCommand = { model, do: 'join', invitation }
+      for (const peer of this.peers) {
+        const answer = peer.ask('model', command)
+        // At once: the copy of rank 0 may be waiting in a collective that this rank will not join.
+        answer.catch((error: Error) => this.fail(error))
+        this.invitations.push(answer)
+      }
+    })
     for (const peer of peers) peer.onLost(error => this.fail(error))
   }
 
@@ -110,6 +119,11 @@ export class World implements Membership {
     })
     this.collectiveTurn = turn.catch(() => {})
     return turn
+  }
+
+  /** Resolves when the other ranks have done what the copies of rank 0 invited them to; an error of theirs is the job's. */
+  async invited(): Promise<void> {
+    await Promise.all(this.invitations.splice(0))
   }
 
   refuseBroken(): void {

@@ -111,7 +111,8 @@ export class BatchRunner {
     }
   }
 
-  private check(sequences: readonly ModelInput[], temperature: number): void {
+  /** Refuses sequences that this model cannot read, by their index. */
+  check(sequences: readonly ModelInput[], temperature: number): void {
     const { vocabSize, context, vision } = this.weights.parts.config
     if (
       !(temperature > 0 && Number.isFinite(Math.fround(temperature)) && Number.isFinite(Math.fround(1 / temperature)))

@@ -131,6 +131,8 @@ export interface DropoutPosition {
   step: number
   /** Sequences that came before those of this call, since the last step. */
   firstSequence: number
+  /** The place of each sequence since the last step, where they do not follow one another. */
+  numbers?: readonly number[] | undefined
 }
 
 /**
@@ -173,11 +175,12 @@ export function fillBatch(
     firstRows[k] = packed ? row : k * length
     for (let t = 0; t < borrowed; t++) arrays.pad![k * length + t] = firstRows[owner]! + t
     const first = firstRows[k] - borrowed
+    const number = dropout && (dropout.numbers?.[index] ?? dropout.firstSequence + index)
     arrays.ids.set(ids.subarray(borrowed), firstRows[k])
     arrays.cuSeqlens[k + 1] = first + ids.length
     for (let t = borrowed; t < ids.length; t++) {
       arrays.ropePositions[first + t] = t
-      if (dropout) arrays.dropoutKeys!.set([seed!, dropout.step, dropout.firstSequence + index, t], 4 * (first + t))
+      if (dropout) arrays.dropoutKeys!.set([seed!, dropout.step, number!, t], 4 * (first + t))
       if (packed) {
         arrays.pad![k * length + t] = first + t
         arrays.unpad![first + t] = k * length + t

@@ -33,6 +33,7 @@ import { ModelError } from './errors.js'
 import { fitToCheckpoint, refuseTooLarge } from './fit-checkpoint.js'
 import { type MastersKind, sourcesWithMoreBits } from './masters.js'
 import { type Role, roles } from './outputs.js'
+import type { Replicas } from './replicas.js'
 import type { PolicyVersion } from './token-model.js'
 import type { PixelScale } from './tower-inputs.js'
 import { checkWeights, initializeWeights, type LoadProgress, readWeights } from './weights.js'
@@ -72,6 +73,8 @@ export interface LoadOptions<R extends Role> {
   seed?: number
   signal?: AbortSignal
   onProgress?: (progress: LoadProgress) => void
+  /** The processes that hold this model and train it together. @internal */
+  replicas?: Replicas
 }
 
 export type FreezeVision = 'tower' | 'merger' | 'all'
@@ -81,6 +84,8 @@ export interface OptimizerOptions extends Pick<AdamWOptions, 'betas' | 'eps' | '
   masters?: MastersKind
   /** Kinds of weights that do not decay. */
   noDecay?: readonly Weight['kind'][]
+  /** Of a model on several ranks: each rank keeps a part of the float32 copies and moments. Affects memory use, not results. */
+  shard?: boolean
 }
 
 export interface Settings {
@@ -113,6 +118,7 @@ export interface ModelParts<R extends Role = Role> {
   masterSources: readonly string[]
   /** Of pixels; undefined for models that read only text. */
   pixelScale: PixelScale | undefined
+  replicas: Replicas | undefined
 }
 
 /** What a checkpoint of another head may lack, and what it may have that a model has no place for. */
@@ -175,7 +181,7 @@ export async function readModel<R extends Role>(directory: string, options: Load
   const read = [directory, ...(typeof options.adapter === 'string' ? [join(options.adapter, adapterWeightsFile)] : [])]
   const masterSources = await sourcesWithMoreBits(read, settings.dtype)
   const made = { role, config, tensors, adapter, settings, version }
-  return { ...made, source: directory, texts, masterSources, pixelScale }
+  return { ...made, source: directory, texts, masterSources, pixelScale, replicas: options.replicas }
 }
 
 /** How pixels are scaled for the vision tower of a directory, which has to cut them as its processor does. */
@@ -218,6 +224,7 @@ export async function randomModel<R extends Role>(
     texts: options.texts,
     masterSources: [],
     pixelScale: familyOf(config.decoder.family).vision?.pixels,
+    replicas: options.replicas,
   }
 }
 
@@ -243,7 +250,7 @@ function checkFreezeVision(freezeVision: FreezeVision | undefined): FreezeVision
 }
 
 function checkOptimizer(optimizer: OptimizerOptions): OptimizerOptions {
-  const { masters = 'dither', ...rates } = optimizer
+  const { masters = 'dither', shard: _, ...rates } = optimizer
   adamWRates({ ...rates, lr: 0 })
   if (masters !== 'dither' && masters !== 'exact')
     throw new RangeError(`masters is dither or exact, got ${JSON.stringify(masters)}`)

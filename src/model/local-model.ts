@@ -1,17 +1,6 @@
-/**
- * One contract for actor, critic, reference and reward model: token sequences in, numbers per token (or per sequence) out;
- * gradients of those numbers in, trained weights out. Padding and packing stay inside.
- */
-
+/** The contract of `TokenModel` over libtorch, in this process. Padding and packing stay inside. */
 import type { DecoderParts, ModelConfig, Weight } from '../decoder/index.js'
-import {
-  type AdamW,
-  adamWRates,
-  type Device,
-  type DType,
-  NonFiniteGradientError,
-  type Tensor,
-} from '../tensor/index.js'
+import { adamWRates, type Device, type DType, NonFiniteGradientError, type Tensor } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { BatchRunner } from './batch-runner.js'
 import { ModelError, NonFiniteError } from './errors.js'
@@ -19,21 +8,16 @@ import { type Exported, exportModel, exportsOf, writeModel } from './export.js'
 import { ForwardPrograms } from './forward-programs.js'
 import { type LoadOptions, type ModelParts, randomModel, readModel, type Settings } from './loading.js'
 import { LossScale } from './loss-scale.js'
-import { allocateMasters, sourcesWithMoreBits, startMasters } from './masters.js'
+import { sourcesWithMoreBits } from './masters.js'
 import { idsOf, type ModelInput, wantedPositions } from './model-input.js'
-import {
-  flattenGradients,
-  type Gradients,
-  type Outputs,
-  type Role,
-  readOutputs,
-  type ScoreOptions,
-  type TrainOptions,
-} from './outputs.js'
+import { ModelOptimizer } from './optimizer.js'
+import { flattenGradients, type Outputs, type Role, readOutputs, type ScoreOptions } from './outputs.js'
 import { Parameters } from './parameters.js'
 import { pooledPadding } from './pooling.js'
 import { openReplacement } from './replace-weights.js'
+import type { Invitation, Replicas } from './replicas.js'
 import { openState, type TrainingIdentity, trainingIdentity, writeState } from './state.js'
+import { StateTransfer } from './state-transfer.js'
 import type {
   ExportOptions,
   ExportReport,
@@ -43,7 +27,15 @@ import type {
   TrainStepOptions,
   TrainStepResult,
 } from './token-model.js'
-import { Accumulation, checkStepOptions, makeAdamW, stepRates, type TrainCall, Turns } from './training.js'
+import {
+  Accumulation,
+  checkStepOptions,
+  type LossGradient,
+  type ReplicaTrainOptions,
+  stepRates,
+  type TrainCall,
+  Turns,
+} from './training.js'
 import { VisionFeatures } from './vision-features.js'
 import { checksumWeights, fillWeights } from './weights.js'
 
@@ -63,8 +55,9 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   private readonly runner: BatchRunner
   /** The vision tower, for an engine that samples with these weights. @internal */
   readonly vision: VisionFeatures | undefined
-  /** Made when it is first needed: a model that only scores has none. */
-  private optimizer: AdamW | undefined
+  private readonly optimizer: ModelOptimizer
+  private readonly replicas: Replicas | undefined
+  private readonly transfer: StateTransfer
   /** What `forwardBackward` was called with since the last step. */
   private readonly accumulation = new Accumulation<R>()
   private readonly turns = new Turns()
@@ -73,8 +66,6 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   private readonly lossScale: LossScale
   /** What a reward model's score passes over at the end of a sequence. */
   private readonly padding: number | undefined
-  /** Files whose digits training starts from. */
-  private masterSources: readonly string[]
 
   private constructor(parts: ModelParts<R>) {
     this.role = parts.role
@@ -86,8 +77,10 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     this.seed = parts.settings.seed
     this.lossScale = LossScale.for(parts.settings.dtype)
     this.padding = pooledPadding(parts.config, parts.adapter)
-    this.masterSources = parts.masterSources
     this.weights = new Parameters(parts)
+    this.replicas = parts.replicas
+    this.optimizer = new ModelOptimizer(this.weights, parts.settings.optimizer, parts.masterSources, parts.replicas)
+    this.transfer = new StateTransfer(this.weights, this.optimizer, parts.replicas)
     this.parts = this.weights.parts
     this.forwardPrograms = new ForwardPrograms(this.parts, this.settings.device)
     this.vision = parts.pixelScale && new VisionFeatures(this.parts, this.weights, this.settings, parts.pixelScale)
@@ -167,7 +160,6 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     return this.settings.dtype
   }
 
-  /** What each token, or sequence, is given by this model; one entry per sequence, in their order. */
   async score(sequences: readonly ModelInput[], options: ScoreOptions = {}): Promise<Outputs[R][]> {
     const results = new Array<Outputs[R]>(sequences.length)
     const wanted = wantedPositions(this.role, sequences, { ...options, padding: this.padding })
@@ -207,16 +199,11 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     return results
   }
 
-  /**
-   * Computes outputs with gradients recorded, asks `lossGradient` for the gradient of the loss with respect to them, and
-   * adds what follows to the parameters' gradients. Called once per batch with the sequences that are in it; what it
-   * returns must not depend on how they were split. `step` applies the sum over all calls. A call that throws leaves half a
-   * batch behind, so `step` is refused until `zeroGrad`.
-   */
+  /** As the contract says; `lossGradient` is called once per batch with the sequences that are in it, and may take its time. */
   forwardBackward(
     sequences: readonly ModelInput[],
-    lossGradient: (outputs: readonly Outputs[R][], indices: readonly number[]) => readonly Gradients[R][],
-    options: TrainOptions = {},
+    lossGradient: LossGradient<R>,
+    options: ReplicaTrainOptions = {},
   ): Promise<void> {
     return this.turns.pass('forwardBackward()', async () => {
       this.weights.refuseUnusable()
@@ -234,14 +221,14 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
 
   private async backpropagate(
     { sequences, options, firstSequence, gradients }: TrainCall<R>,
-    lossGradient: (outputs: readonly Outputs[R][], indices: readonly number[]) => readonly Gradients[R][],
+    lossGradient: LossGradient<R>,
   ): Promise<void> {
     const wanted = wantedPositions(this.role, sequences, { ...options, padding: this.padding })
-    const dropout = { seed: this.seed, step: this.version, firstSequence }
+    const dropout = { seed: this.seed, step: this.version, firstSequence, numbers: options.numbers }
     const batches = this.runner.run(sequences, { ...options, wanted, dropout, answer: 'training' })
     for await (const { plan, ranges, tensors } of batches) {
       const outputs = await readOutputs(this.role, plan, ranges, tensors)
-      const given = lossGradient(outputs, plan.sequences)
+      const given = await lossGradient(outputs, plan.sequences)
       if (given.length !== outputs.length)
         throw new RangeError(`${outputs.length} outputs need as many gradients, got ${given.length}`)
       const flat = flattenGradients(this.role, plan, ranges, given, tensors.length)
@@ -259,18 +246,14 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
    */
   step(options: TrainStepOptions): Promise<TrainStepResult> {
     return this.turns.alone('step()', async () => {
-      checkStepOptions(options)
-      const groups = stepRates(this.settings.optimizer, options)
-      for (const rates of groups) adamWRates(rates)
+      const groups = this.checkStep(options)
       const { clipNorm } = options
-      this.weights.refuseUnusable()
       this.accumulation.refuseHalf()
       const { value: lossScale, state: scaled } = this.lossScale
       const of = { groups, lossScale, ...(clipNorm !== undefined && { clipNorm }) }
       const shown = scaled ? { lossScale } : {}
       try {
-        const optimizer = await this.startedOptimizer()
-        const { norm, changed } = await optimizer.step(of)
+        const { norm, changed } = await this.optimizer.step(of, this.seed)
         this.weights.revision++
         this.lossScale.grow()
         return { norm, version: ++this.weights.version, ...(changed !== undefined && { changed }), ...shown }
@@ -288,23 +271,21 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     })
   }
 
-  /** Where there is none yet, its masters are without numbers. */
-  private emptyOptimizer(): AdamW {
-    this.optimizer ??= makeAdamW(this.weights, allocateMasters(this.weights), this.settings.optimizer)
-    return this.optimizer
+  /** Refuses what keeps a step from being made; nothing has changed then. @internal */
+  checkStep(options: TrainStepOptions): ReturnType<typeof stepRates> {
+    checkStepOptions(options)
+    const groups = stepRates(this.settings.optimizer, options)
+    for (const rates of groups) adamWRates(rates)
+    this.weights.refuseUnusable()
+    return groups
   }
 
-  private async startedOptimizer(): Promise<AdamW> {
-    if (this.optimizer) return this.optimizer
-    const { masters: kind = 'dither' } = this.settings.optimizer
-    const optimizer = this.emptyOptimizer()
-    try {
-      await startMasters(optimizer.masters(), this.weights, { kind, seed: this.seed, sources: this.masterSources })
-      return optimizer
-    } catch (error) {
-      this.dropOptimizer()
-      throw error
-    }
+  /** Refuses inputs that a call cannot work with, by the sequence. @internal */
+  checkInputs(sequences: readonly ModelInput[], options: ScoreOptions): void {
+    this.weights.refuseUnusable()
+    this.runner.check(sequences, options.temperature ?? 1)
+    const wanted = wantedPositions(this.role, sequences, { ...options, padding: this.padding })
+    for (const i of sequences.keys()) wanted(i)
   }
 
   /** Drops accumulated gradients. */
@@ -332,7 +313,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   export(directory: string, options: ExportOptions): Promise<ExportReport> {
     return this.turns.alone('export()', async () => {
       this.weights.refuseUnusable()
-      return exportModel(directory, this.exported(), options)
+      const wide = options.dtype === undefined ? undefined : await this.optimizer.masters('rank 0')
+      return exportModel(directory, this.exported(wide?.masters), options).finally(() => wide?.release())
     })
   }
 
@@ -341,9 +323,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     return writeModel(directory, this.exported(), { what: 'model' })
   }
 
-  private exported(): Exported {
+  private exported(masters: Exported['masters'] = new Map()): Exported {
     const { role, config, weights, source, texts, padding } = this
-    const masters = this.optimizer?.masters() ?? new Map<string, Tensor>()
     return { role, config, weights, masters, source, texts, padding, dtype: this.settings.dtype }
   }
 
@@ -358,14 +339,12 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
         throw new ModelError('a saved state does not include pending gradients; call step() or zeroGrad() first')
       const { version, seed, weights, optimizer } = this
       const training = await this.training()
+      const saved = optimizer.saved()
       await writeState(directory, {
-        training,
-        version,
-        seed,
+        ...{ training, version, seed, optimizer: saved },
         lossScale: this.lossScale.state,
         weights: weights.trained(),
-        optimizer: optimizer?.state(),
-      })
+      }).finally(() => saved?.release())
     })
   }
 
@@ -373,32 +352,56 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   loadState(directory: string): Promise<void> {
     return this.turns.alone('loadState()', async () => {
       this.weights.refuseOffloaded()
-      const state = await openState(directory, await this.training(), {
-        weights: this.weights.trained(),
-        optimizer: () => this.emptyOptimizer().state(),
-      })
+      const { optimizer, replicas } = this
+      const training = await this.training()
+      const state = await optimizer.opening(expected =>
+        openState(directory, training, { weights: this.weights.trained(), optimizer: expected }),
+      )
       try {
         const failure = `loadState(${JSON.stringify(directory)}) failed part-way, and the weights are now a mix; load a state again`
-        await this.weights.rewrite(() => state.read(), failure)
-        if (!state.hasOptimizer) this.dropOptimizer()
-        this.weights.version = state.version
-        this.seed = state.seed
-        this.lossScale.state = state.lossScale
-        this.dropGradients()
+        const { version, seed, lossScale, hasOptimizer } = state
+        replicas?.invite({ what: 'load', hasOptimizer, failure })
+        if (!hasOptimizer) optimizer.drop()
+        await this.weights.rewrite(
+          () => state.read((of, name, tensor) => this.transfer.place(of, name, tensor)),
+          failure,
+        )
+        replicas?.invite({ what: 'loaded', version, seed, lossScale })
+        await this.adoptState({ version, seed, lossScale })
       } finally {
         await state.close()
       }
     })
   }
 
+  private async adoptState({ version, seed, lossScale }: Omit<Invitation & { what: 'loaded' }, 'what'>): Promise<void> {
+    await this.optimizer.refresh()
+    this.weights.version = version
+    this.seed = seed
+    this.lossScale.state = lossScale
+    this.dropGradients()
+  }
+
+  /** Takes part in what rank 0 does with the model that all ranks hold. @internal */
+  async join(invitation: Invitation): Promise<void> {
+    switch (invitation.what) {
+      case 'gather':
+        return (await this.optimizer.gather(invitation.name)).dispose()
+      case 'load':
+        this.weights.beginRewrite(invitation.failure)
+        if (!invitation.hasOptimizer) this.optimizer.drop()
+        return
+      case 'place':
+        return this.transfer.receive(invitation.of, invitation.name)
+      case 'loaded':
+        this.weights.endRewrite()
+        return this.adoptState(invitation)
+    }
+  }
+
   private training(): Promise<TrainingIdentity> {
     const { role, config, adapter, settings, weights } = this
     return trainingIdentity({ role, config, adapter, settings, weights })
-  }
-
-  private dropOptimizer(): void {
-    this.optimizer?.dispose()
-    this.optimizer = undefined
   }
 
   /**
@@ -414,8 +417,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     return this.turns.alone('copyFrom()', async () => {
       await this.weights.copyFrom(other.weights)
       // Old masters would restore the old weights at the next step.
-      this.dropOptimizer()
-      this.masterSources = []
+      this.optimizer.drop()
+      this.optimizer.masterSources = []
     })
   }
 
@@ -435,8 +438,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
         const failure = `loadWeights(${JSON.stringify(directory)}) failed part-way, and the weights are now a mix; load weights again`
         const target = ({ name }: Weight): Tensor => weights.tensors.get(name)!
         await weights.rewrite(() => fillWeights(checkpoint, map, target, options), failure)
-        this.dropOptimizer()
-        this.masterSources = await sourcesWithMoreBits([directory], this.settings.dtype)
+        this.optimizer.drop()
+        this.optimizer.masterSources = await sourcesWithMoreBits([directory], this.settings.dtype)
         this.dropGradients()
       } finally {
         await checkpoint.close()
@@ -447,14 +450,20 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   /** Becomes a moving average of another model: `decay` times its own numbers plus the rest of the other's. */
   average(other: LocalModel<R>, { decay }: { decay: number }): Promise<void> {
     if (!(decay >= 0 && decay <= 1)) throw new RangeError(`decay is a share between 0 and 1, got ${decay}`)
-    return this.turns.alone('average()', () =>
-      this.weights.average(other.weights, other.optimizer?.masters() ?? new Map(), decay),
-    )
+    return this.turns.alone('average()', async () => {
+      const { masters, release } = await other.optimizer.masters('together')
+      await this.weights.average(other.weights, masters, decay).finally(release)
+    })
   }
 
   /** A fingerprint of the weights: equal for equal bits. */
   checksum(): Promise<string> {
     return checksumWeights(this.weights.weightMap, this.weights.tensors)
+  }
+
+  /** As `checksum`, in one pass on the device: for copies of one model that must be alike. @internal */
+  fingerprint(): Promise<string> {
+    return this.weights.allFingerprint()
   }
 
   /**
@@ -467,20 +476,20 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
       if (this.weights.offloaded) return
       this.forwardPrograms.releaseTables()
       this.vision?.release()
-      await this.weights.offload(this.optimizer?.state().values() ?? [])
+      await this.weights.offload(this.optimizer.held())
     })
   }
 
   reload(): Promise<void> {
     return this.turns.alone('reload()', async () => {
-      if (this.weights.offloaded) await this.weights.reload(this.optimizer?.state().values() ?? [])
+      if (this.weights.offloaded) await this.weights.reload(this.optimizer.held())
     })
   }
 
   dispose(): void {
     this.forwardPrograms.dispose()
     this.vision?.dispose()
-    this.optimizer?.dispose()
+    this.optimizer.dispose()
     this.weights.dispose()
   }
 }

@@ -97,11 +97,20 @@ export class Parameters {
 
   /** Changes the numbers in several steps: where one fails, the others have been made. */
   async rewrite(work: () => Promise<void>, failure: string): Promise<void> {
+    this.beginRewrite(failure)
+    await work()
+    this.endRewrite()
+  }
+
+  /** From here on the numbers are a mix, until the end. */
+  beginRewrite(failure: string): void {
     this.revision++
     this.frozenRevision++
     this.fingerprint = undefined
     this.torn = failure
-    await work()
+  }
+
+  endRewrite(): void {
     this.torn = undefined
   }
 
@@ -163,20 +172,13 @@ export class Parameters {
   async frozenFingerprint(): Promise<string | null> {
     const frozen = [...this.tensors.values()].filter(tensor => !tensor.requiresGrad)
     if (frozen.length === 0) return null
-    if (this.fingerprint === undefined) {
-      const bits = { 2: 'int16', 4: 'int32', 8: 'int64' } as const
-      const [sums] = await once(() => [
-        stack(
-          frozen.map(tensor =>
-            tensor.viewDtype({ dtype: bits[dtypeBytes(tensor.dtype) as 2 | 4 | 8] }).sum(undefined, { dtype: 'int64' }),
-          ),
-        ),
-      ])
-      const values = await sums!.data<'int64'>()
-      sums!.dispose()
-      this.fingerprint = createHash('sha256').update(values.join()).digest('hex').slice(0, 16)
-    }
+    this.fingerprint ??= await fingerprintOf(frozen)
     return this.fingerprint
+  }
+
+  /** Tells all numbers apart, those of the adapter too. */
+  allFingerprint(): Promise<string> {
+    return fingerprintOf([...this.tensors.values(), ...(this.adapter?.tensors().values() ?? [])])
   }
 
   /** Takes over others' numbers, and their adapter's where both have one. */
@@ -257,6 +259,21 @@ export class Parameters {
     this.adapter?.dispose()
     for (const tensor of this.tensors.values()) tensor.dispose()
   }
+}
+
+/** Equal for equal bits: one sum over the bits of each tensor, on its device. */
+async function fingerprintOf(tensors: readonly Tensor[]): Promise<string> {
+  const bits = { 2: 'int16', 4: 'int32', 8: 'int64' } as const
+  const [sums] = await once(() => [
+    stack(
+      tensors.map(tensor =>
+        tensor.viewDtype({ dtype: bits[dtypeBytes(tensor.dtype) as 2 | 4 | 8] }).sum(undefined, { dtype: 'int64' }),
+      ),
+    ),
+  ])
+  const values = await sums!.data<'int64'>()
+  sums!.dispose()
+  return createHash('sha256').update(values.join()).digest('hex').slice(0, 16)
 }
 
 /** The layers over a float32 stream, where one is wanted beside weights that are not float32 themselves. */

@@ -9,12 +9,13 @@ import { z } from 'zod'
 import type { ModelConfig } from '../decoder/index.js'
 import { systemProblem } from '../errors/index.js'
 import { recoverDirectory, writeDirectoryAtomic, writeFileAtomic } from '../files/index.js'
-import { adamWRates, noGrad, record, SafetensorsFile, type Tensor, writeSafetensors } from '../tensor/index.js'
+import { adamWRates, SafetensorsFile, type Tensor, writeSafetensors } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { differences } from './differences.js'
 import { ModelError } from './errors.js'
 import type { OptimizerOptions, Settings } from './loading.js'
 import { type LossScaleState, lossScaleSchema } from './loss-scale.js'
+import type { SavedOptimizer } from './optimizer.js'
 import type { Role } from './outputs.js'
 import type { Parameters } from './parameters.js'
 
@@ -41,7 +42,7 @@ interface TrainingState extends Pick<SavedState, 'training' | 'version' | 'seed'
   lossScale: LossScaleState | undefined
   /** What is trained, by name. */
   weights: ReadonlyMap<string, Tensor>
-  optimizer: ReadonlyMap<string, Tensor> | undefined
+  optimizer: Pick<SavedOptimizer, 'tensors' | 'materialize'> | undefined
 }
 
 /** What makes a training another one: a state is taken over where all of it is equal. */
@@ -86,12 +87,18 @@ export async function writeState(directory: string, state: TrainingState): Promi
     directory,
     async at => {
       await writeSafetensors(join(at, files.weights), weights)
-      if (optimizer) await writeSafetensors(join(at, files.optimizer), optimizer)
+      if (optimizer) {
+        const { tensors, materialize } = optimizer
+        await writeSafetensors(join(at, files.optimizer), tensors, materialize ? { materialize } : {})
+      }
       await writeFileAtomic(join(at, files.state), `${JSON.stringify(text, null, 2)}\n`)
     },
     { replaces: entry => Object.values(files).includes(entry) },
   )
 }
+
+/** Which file of a state a tensor is in. */
+export type StateFile = 'weights' | 'optimizer'
 
 /** A state whose files were opened and found to fit; nothing has changed yet. */
 interface OpenedState {
@@ -99,8 +106,8 @@ interface OpenedState {
   seed: number
   lossScale: LossScaleState | undefined
   hasOptimizer: boolean
-  /** Copies the numbers into the model's tensors. */
-  read(): Promise<void>
+  /** Gives each tensor to `place`, one at a time. */
+  read(place: (of: StateFile, name: string, tensor: Tensor) => Promise<void>): Promise<void>
   close(): Promise<void>
 }
 
@@ -115,18 +122,18 @@ export async function openState(
   const differing = differences(saved.training, training)
   if (differing.length > 0)
     throw new ModelError(`${directory} is the state of another training: ${differing.join('; ')}`)
-  const opened: { file: SafetensorsFile; into: ReadonlyMap<string, Tensor> }[] = []
+  const opened: { of: StateFile; file: SafetensorsFile }[] = []
   const close = async (): Promise<void> => {
     for (const { file } of opened) await file.close()
   }
-  const open = async (name: string, into: ReadonlyMap<string, Tensor>): Promise<void> => {
-    const file = await SafetensorsFile.open(join(directory, name))
-    opened.push({ file, into })
+  const open = async (of: StateFile, into: ReadonlyMap<string, Tensor>): Promise<void> => {
+    const file = await SafetensorsFile.open(join(directory, files[of]))
+    opened.push({ of, file })
     refuseUnfit(file, into)
   }
   try {
-    await open(files.weights, tensors.weights)
-    if (saved.optimizer) await open(files.optimizer, tensors.optimizer())
+    await open('weights', tensors.weights)
+    if (saved.optimizer) await open('optimizer', tensors.optimizer())
   } catch (error) {
     await close()
     throw error
@@ -136,8 +143,12 @@ export async function openState(
     seed: saved.seed,
     lossScale: saved.lossScale,
     hasOptimizer: saved.optimizer,
-    async read() {
-      for (const { file, into } of opened) await copyInto(file, into)
+    async read(place) {
+      for (const { of, file } of opened)
+        for (const name of file.names) {
+          const tensor = await file.read(name)
+          await place(of, name, tensor).finally(() => tensor.dispose())
+        }
     },
     close,
   }
@@ -173,16 +184,4 @@ function refuseUnfit(file: SafetensorsFile, tensors: ReadonlyMap<string, Tensor>
   if (wrong.length === 0) return
   const more = wrong.length > 5 ? `, and ${wrong.length - 5} more` : ''
   throw new ModelError(`${file.path} does not fit the model: ${wrong.slice(0, 5).join(', ')}${more}`)
-}
-
-async function copyInto(file: SafetensorsFile, tensors: ReadonlyMap<string, Tensor>): Promise<void> {
-  const place = record(['tensor', 'tensor'], (target, source) => noGrad(() => void target.copy_(source)))
-  try {
-    for (const [name, tensor] of tensors) {
-      const read = await file.read(name)
-      await place.run(tensor, read).finally(() => read.dispose())
-    }
-  } finally {
-    place.dispose()
-  }
 }

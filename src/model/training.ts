@@ -1,6 +1,5 @@
 /** What a training step needs beside the gradients: the optimiser, and where they came from. */
 import {
-  AdamW,
   type AdamWOptions,
   adamWRates,
   checkClipNorm,
@@ -11,26 +10,8 @@ import {
 import { ModelError, NonFiniteError } from './errors.js'
 import type { OptimizerOptions } from './loading.js'
 import type { ModelInput } from './model-input.js'
-import type { Gradients, Role, TrainOptions } from './outputs.js'
-import type { Parameters } from './parameters.js'
+import type { Gradients, Outputs, Role, TrainOptions } from './outputs.js'
 import type { TrainStepOptions } from './token-model.js'
-
-/** Of the weights that are trained; those of the noDecay kinds do not decay. The rates come with each step. Takes the masters over. */
-export function makeAdamW(
-  weights: Parameters,
-  masters: ReadonlyMap<string, Tensor>,
-  settings: OptimizerOptions,
-): AdamW {
-  const { noDecay = [] } = settings
-  const kinds = new Map(weights.weightMap.map(({ name, kind }) => [name, kind]))
-  const trained = [...weights.trained()]
-  const decays = (name: string): boolean => !noDecay.includes(kinds.get(name) ?? 'matrix')
-  const group = (wanted: boolean) => new Map(trained.filter(([name]) => decays(name) === wanted))
-  return new AdamW([
-    { parameters: group(true), masters, lr: 0 },
-    { parameters: group(false), masters, lr: 0 },
-  ])
-}
 
 /** Refuses, as a `RangeError`, what AdamW cannot work with: a number that is none would reach the weights. */
 export function checkStepOptions(options: TrainStepOptions): void {
@@ -38,17 +19,29 @@ export function checkStepOptions(options: TrainStepOptions): void {
   checkClipNorm(options.clipNorm)
 }
 
-/** The options of one step of `makeAdamW`'s two groups, in their order. */
+/** The options of one step of the two groups of a model, what decays and what does not, in their order. */
 export function stepRates(settings: OptimizerOptions, options: TrainStepOptions): [AdamWOptions, AdamWOptions] {
   const { betas = settings.betas, eps = settings.eps, weightDecay = settings.weightDecay, lr } = options
   const rates = { lr, ...(betas && { betas }), ...(eps !== undefined && { eps }) }
   return [{ ...rates, ...(weightDecay !== undefined && { weightDecay }) }, rates]
 }
 
+/** Options of a call with a part of a batch whose other parts are with other ranks. */
+export interface ReplicaTrainOptions extends TrainOptions {
+  /** The place of each sequence among all since the last step; what an adapter drops depends on it. */
+  numbers?: readonly number[]
+}
+
+/** Gradients for the outputs of some sequences; those of other ranks come from elsewhere, and later. */
+export type LossGradient<R extends Role> = (
+  outputs: readonly Outputs[R][],
+  indices: readonly number[],
+) => readonly Gradients[R][] | Promise<readonly Gradients[R][]>
+
 /** A call of `forwardBackward`. */
 export interface TrainCall<R extends Role> {
   sequences: readonly ModelInput[]
-  options: TrainOptions
+  options: ReplicaTrainOptions
   /** Sequences of earlier calls since the last step. */
   firstSequence: number
   /** Of the loss, by sequence. */
@@ -65,7 +58,7 @@ export class Accumulation<R extends Role> {
     return this.calls.length === 0
   }
 
-  begin(sequences: readonly ModelInput[], options: TrainOptions): TrainCall<R> {
+  begin(sequences: readonly ModelInput[], options: ReplicaTrainOptions): TrainCall<R> {
     const call: TrainCall<R> = { sequences, options, firstSequence: this.sequences, gradients: new Map() }
     this.sequences += sequences.length
     this.calls.push(call)
@@ -100,12 +93,13 @@ export class Accumulation<R extends Role> {
   ): Promise<unknown> {
     if (!(error instanceof NonFiniteGradientError)) return error
     for (const [number, { sequences, options, firstSequence, gradients }] of this.calls.entries()) {
-      const { from, groupSize: _, signal: __, ...rest } = options
+      const { from, groupSize: _, signal: __, numbers, ...rest } = options
       for (const [index, gradient] of gradients) {
         const first = typeof from === 'object' ? from[index] : from
+        const place = numbers && { numbers: [numbers[index]!] }
         const single: TrainCall<R> = {
           sequences: [sequences[index]!],
-          options: { ...rest, ...(first === undefined ? {} : { from: first }) },
+          options: { ...rest, ...place, ...(first === undefined ? {} : { from: first }) },
           firstSequence: firstSequence + index,
           gradients: new Map(),
         }

@@ -35,7 +35,7 @@ export class NonFiniteGradientError extends TensorError {
   }
 }
 
-interface Update {
+export interface Update {
   /** The global norm of the gradients, before clipping. */
   norm: number
   /** What the gradients were multiplied with; 1 when they were not clipped. */
@@ -63,6 +63,8 @@ export interface StepOptions {
   lossScale?: number
   /** What replaces each group's options in this step, in the order of the groups. */
   groups?: readonly Partial<AdamWOptions>[]
+  /** Where each parameter is a part of a larger one: gives the norms of the whole gradients for those of the parts. */
+  wholeNorms?: (norms: Float64Array) => Promise<Float64Array>
 }
 
 /** What an update computes with. */
@@ -219,7 +221,7 @@ export class AdamW {
    * without a gradient are left alone. Gradients stay until `zeroGrad`.
    */
   async step(options: StepOptions = {}): Promise<Update> {
-    const { clipNorm, lrScale = 1, lossScale = 1, groups = [] } = options
+    const { clipNorm, lrScale = 1, lossScale = 1, groups = [], wholeNorms } = options
     checkClipNorm(clipNorm)
     const rates = this.groups.map(({ options }, i) => {
       const wanted = adamWRates({ ...options, ...groups[i] })
@@ -227,8 +229,9 @@ export class AdamW {
     })
     const { names, norms, update, narrow } = this.prepare()
     const tensor = await (this.short ? norms.runShort() : norms.run())
-    const values = await tensor.data<'float64'>()
+    const own = await tensor.data<'float64'>()
     tensor.dispose()
+    const values = wholeNorms ? await wholeNorms(own) : own
     const bad = names.filter((_, i) => !Number.isFinite(values[i]))
     if (bad.length > 0) throw new NonFiniteGradientError(bad)
     const norm = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0)) / lossScale
