@@ -22,7 +22,9 @@ const counting = [
   'test/train/supervised/epochs.test.ts',
 ]
 /** They run and train tiny models, which is faster so. */
-const oneThread = ['test/{api,distributed,evaluate,experience,model,pipeline,rollout,serve,train}/**/*.test.ts']
+const oneThread = [
+  'test/{api,dashboard,distributed,evaluate,experience,model,pipeline,rollout,serve,train}/**/*.test.ts',
+]
 /** They take long: crashes at every point, whole trainings, matrices of options, documents, the package. */
 const slow = ['test/**/*.slow.test.ts']
 // They need servers that are installed for them: `npm run test:vllm`, `npm run test:sglang`.

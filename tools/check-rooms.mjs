@@ -111,7 +111,7 @@ export const arrows = {
     'pipeline',
     'serve',
   ],
-  dashboard: ['run'],
+  dashboard: ['files', 'text', 'run', 'train'],
   setup: ['errors', 'files', 'http', 'progress'],
   cli: [
     'source',

@@ -342,6 +342,8 @@ export interface TokensAnswer {
   readonly numbers: Readonly<Partial<Record<TokenNumber, readonly (number | null)[]>>>
   /** Of numbers that are missing: why. */
   readonly missing: Readonly<Partial<Record<TokenNumber, string>>>
+  /** What is particular about numbers that are there. */
+  readonly notes: Readonly<Partial<Record<TokenNumber, string>>>
   /** Where numbers are from: `replay` derives them from the journal, `trajectory` is what the run saved. */
   readonly source: 'replay' | 'trajectory'
 }

@@ -7,6 +7,7 @@ import type { LiveEvent } from './api.js'
 import type { RunCatalog } from './catalog.js'
 import { isListening } from './control.js'
 import { securityHeaders } from './exchange.js'
+import type { SampleServices } from './samples/service.js'
 
 interface Page {
   readonly response: ServerResponse
@@ -26,7 +27,10 @@ export class LiveEvents {
   #looking: Promise<void> | undefined
   #pinged = 0
 
-  constructor(private readonly catalog: RunCatalog) {}
+  constructor(
+    private readonly catalog: RunCatalog,
+    private readonly services: SampleServices,
+  ) {}
 
   open(response: ServerResponse, run: string | undefined): void {
     response.writeHead(200, { ...securityHeaders, 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
@@ -76,6 +80,18 @@ export class LiveEvents {
     })
   }
 
+  /** Of a run whose samples somebody looks at. */
+  async #samplesOf(run: string, directory: string): Promise<void> {
+    const isWatched = [...this.#pages].some(page => page.run === run)
+    const service = isWatched ? await this.services.known(directory) : undefined
+    const progress = await service?.ask('progress', {}).catch(() => undefined)
+    if (!progress || this.#samples.get(run) === progress.samples) return
+    this.#samples.set(run, progress.samples)
+    this.send({ kind: 'samples', run, samples: progress.samples })
+  }
+
+  readonly #samples = new Map<string, number>()
+
   async #changes(): Promise<void> {
     const now = new Map<string, string>()
     const { runs } = await this.catalog.all().catch(() => ({ runs: [] }))
@@ -83,6 +99,7 @@ export class LiveEvents {
       const listening = await isListening(directory)
       const state = `${view.status} ${view.step} ${listening} ${view.events.length} ${view.checkpoints.length}`
       now.set(name, state)
+      await this.#samplesOf(name, directory)
       if (this.#known.get(name) === state) continue
       this.send({ kind: 'run', run: name, status: view.status, step: view.step, listening })
       this.send({ kind: 'metrics', run: name, step: view.step })

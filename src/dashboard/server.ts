@@ -9,9 +9,11 @@ import { Access, sessionCookie } from './access.js'
 import { RunCatalog } from './catalog.js'
 import { RequestError } from './errors.js'
 import { Exchange } from './exchange.js'
+import { Flags } from './flags.js'
 import { LiveEvents } from './live.js'
 import { PageFiles } from './page-files.js'
 import { type Handler, routes } from './routes/index.js'
+import { SampleServices } from './samples/service.js'
 import { versionOf } from './version.js'
 
 export interface DashboardOptions {
@@ -31,6 +33,8 @@ export interface DashboardOptions {
 export interface Served {
   readonly catalog: RunCatalog
   readonly live: LiveEvents
+  readonly services: SampleServices
+  readonly flagsOf: (directory: string) => Flags
   readonly version: string
 }
 
@@ -54,7 +58,14 @@ export class Dashboard {
     this.#host = host
     this.#access = new Access({ token: this.token, hosts: [host, ...allowHosts] })
     const catalog = new RunCatalog(directory)
-    this.#served = { catalog, live: new LiveEvents(catalog), version: versionOf() }
+    const services = new SampleServices()
+    const flags = new Map<string, Flags>()
+    const flagsOf = (of: string): Flags => {
+      const known = flags.get(of) ?? new Flags(of)
+      flags.set(of, known)
+      return known
+    }
+    this.#served = { catalog, live: new LiveEvents(catalog, services), services, flagsOf, version: versionOf() }
     this.#files = files
     const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1000 }
     this.#http = createServer(timeouts, (request, response) => void this.#handle(request, response))
@@ -94,6 +105,7 @@ export class Dashboard {
     const closed = new Promise<void>(resolve => this.#http.close(() => resolve()))
     this.#http.closeAllConnections()
     await closed
+    await this.#served.services.close()
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -7,7 +7,14 @@ export { type Curves, curvesOf } from './curves.js'
 export { type Diagnosis, diagnose, diagnoses, type Finding } from './diagnoses.js'
 export { DiagnosisWatch } from './diagnosis-watch.js'
 export { JournalError, JournalVersionError, RunError } from './errors.js'
-export { type ExactJson, exactParse, exactStringify, type Json, type TypedArray } from './exact-json.js'
+export {
+  type ExactJson,
+  exactParse,
+  exactStringify,
+  type Json,
+  type TypedArray,
+  toJson as toPlainJson,
+} from './exact-json.js'
 export {
   type Change,
   configChanges,
@@ -19,6 +26,7 @@ export {
 export { Journal } from './journal.js'
 export type { JournalRecord, LocatedRecord } from './journal-lines.js'
 export { refuseHeld, takeLock } from './lock.js'
+export { LogTail, type TailMark, type TailReader } from './log-tail.js'
 export {
   defineLogger,
   isLoggerDefinition,

@@ -1,15 +1,15 @@
 import { mkdirSync } from 'node:fs'
-import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CurvesAnswer, RunDetail, RunsAnswer, StagesAnswer } from '../../src/dashboard/api.js'
-import { Dashboard } from '../../src/dashboard/index.js'
 import { Run } from '../../src/run/index.js'
+import { AskedDashboard } from '../support/dashboard.js'
 import { temporaryDirectory } from '../support/files.js'
 import { identity } from '../support/run.js'
 
 let runs: string
-let dashboard: Dashboard
+let asked: AskedDashboard
+let dashboard: AskedDashboard['dashboard']
 
 beforeAll(async () => {
   runs = temporaryDirectory()
@@ -18,40 +18,14 @@ beforeAll(async () => {
     run.metrics(step, { 'reward/mean': step / 40, 'seconds/generation': 2, 'seconds/update': 1, 'seconds/total': 3 })
   await run.close('finished')
   mkdirSync(join(runs, 'not-a-run'))
-  dashboard = await Dashboard.start({ directory: runs, port: 0 })
+  asked = await AskedDashboard.over(runs)
+  dashboard = asked.dashboard
 })
-afterAll(() => dashboard.close())
+afterAll(() => asked.close())
 
-interface Answer {
-  status: number
-  headers: Record<string, string | string[] | undefined>
-  text: string
-}
-
-/** Over node:http, because fetch does not let a test choose Host and Origin. */
-function ask(
-  path: string,
-  { method = 'GET', headers = {}, body }: { method?: string; headers?: Record<string, string>; body?: string } = {},
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const asked = request({ port: dashboard.port, host: '127.0.0.1', path, method, headers }, response => {
-      let text = ''
-      response.setEncoding('utf8').on('data', part => {
-        text += part
-      })
-      response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, text }))
-    })
-    asked.on('error', reject)
-    asked.end(body)
-  })
-}
-
-const token = () => ({ authorization: `Bearer ${dashboard.token}` })
-async function get<T>(path: string): Promise<T> {
-  const answer = await ask(path, { headers: token() })
-  expect(answer.status, answer.text).toBe(200)
-  return JSON.parse(answer.text) as T
-}
+const ask: AskedDashboard['ask'] = (path, options) => asked.ask(path, options)
+const get = <T>(path: string): Promise<T> => asked.get<T>(path)
+const token = () => asked.token
 
 describe('what is shown', () => {
   test('the runs of a directory, with status and last reward', async () => {

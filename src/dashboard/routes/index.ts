@@ -4,7 +4,9 @@ import type { Exchange } from '../exchange.js'
 import type { Served } from '../server.js'
 import { alertsRoute } from './alerts.js'
 import { curvesRoute, metricsRoute } from './curves.js'
+import { exportRoute, flagRoute, flagsRoute, pairRoute } from './flags.js'
 import { runRoute, runsRoute } from './runs.js'
+import { distributionsRoute, groupsRoute, sampleRoute, samplesRoute, tokensRoute } from './samples.js'
 import { stagesRoute } from './stages.js'
 
 /** Gives the JSON of its answer, or undefined where it has answered itself. */
@@ -17,6 +19,15 @@ export const routes: Readonly<Partial<Record<keyof Routes, Handler>>> = {
   'GET /api/runs/:run/metrics': metricsRoute,
   'GET /api/runs/:run/curves': curvesRoute,
   'GET /api/runs/:run/stages': stagesRoute,
+  'GET /api/runs/:run/samples': samplesRoute,
+  'GET /api/runs/:run/samples/:sample': sampleRoute,
+  'GET /api/runs/:run/samples/:sample/tokens': tokensRoute,
+  'GET /api/runs/:run/groups': groupsRoute,
+  'GET /api/runs/:run/distributions': distributionsRoute,
+  'GET /api/runs/:run/flags': flagsRoute,
+  'POST /api/runs/:run/flags': flagRoute,
+  'POST /api/runs/:run/pairs': pairRoute,
+  'GET /api/runs/:run/export': exportRoute,
   'GET /api/runs/:run/alerts': alertsRoute,
   'GET /api/events': async ({ live }, { response, query }) => {
     live.open(response, query.get('run') ?? undefined)

@@ -22,7 +22,7 @@ export const runsRoute: Handler = async ({ catalog }): Promise<RunsAnswer> => {
   return { runs: summaries, unreadable }
 }
 
-export const runRoute: Handler = async ({ catalog }, { parts }): Promise<RunDetail> => {
+export const runRoute: Handler = async ({ catalog, services }, { parts }): Promise<RunDetail> => {
   const run = await catalog.run(parts.run!)
   const { view } = run
   const { config, origins, versions, changes } = view.config
@@ -35,8 +35,18 @@ export const runRoute: Handler = async ({ catalog }, { parts }): Promise<RunDeta
     checkpoints: view.checkpoints,
     markers: markersOf(view),
     events: view.events.slice(-200),
-    index: { state: 'none', samples: 0, doneBytes: 0, totalBytes: 0, samplesPerSecond: null, problem: null },
+    // Other trainings sample nothing.
+    index: view.config.command === 'rl' ? await (await services.of(run.directory)).ask('progress', {}) : noIndex,
   }
+}
+
+const noIndex: RunDetail['index'] = {
+  state: 'none',
+  samples: 0,
+  doneBytes: 0,
+  totalBytes: 0,
+  samplesPerSecond: null,
+  problem: null,
 }
 
 async function summaryOf({ name, directory, view }: WatchedRun, differing: readonly string[]): Promise<RunSummary> {

@@ -77,6 +77,11 @@ export class IterationJournal implements RolloutJournal {
     return this.outcomes.size
   }
 
+  /** Every sample of which there is an outcome, in the order they finished. */
+  get keys(): SampleKey[] {
+    return [...this.outcomes.values()].map(({ promptId, sample }) => ({ promptId, sample }))
+  }
+
   outcome(key: SampleKey): Outcome | undefined {
     return this.outcomes.get(nameOf(key))
   }

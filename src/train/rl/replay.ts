@@ -105,7 +105,7 @@ export async function replayRl(
 }
 
 /** The config that an iteration was trained with: resumes may have been allowed to change it since. */
-async function configAt(
+export async function configAt(
   { config, changes, inputs }: RunConfig,
   iteration: number,
   given: readonly Definition[],
@@ -168,7 +168,7 @@ async function replayIteration(options: {
 }): Promise<ReplayedIteration | undefined> {
   const { config, maker, journal, media, iteration, expected } = options
   const recorded = await IterationJournal.open(journal, iteration)
-  const { rollout, prompts, updates, end } = recorded
+  const { rollout, updates, end } = recorded
   if (!rollout && expected === 0) return undefined
   if (!rollout)
     return {
@@ -182,13 +182,7 @@ async function replayIteration(options: {
   const differs = (what: string): unknown => mismatches.push(`iteration ${iteration}: ${what}`)
   if (maker.klCoef !== rollout.klCoef) differs(`the KL coefficient was ${rollout.klCoef} and becomes ${maker.klCoef}`)
 
-  const rows = await Promise.all(
-    prompts.map(async ({ promptId, ids, media: kept = [] }) => ({
-      prompt: ids,
-      promptId,
-      images: (await Promise.all(kept.map(one => media.read(one)))) as unknown as ImageInput[],
-    })),
-  )
+  const rows = await recordedRows(recorded, media)
   const { experiences } = await maker.makeExperienceList(rows.slice(0, config.rolloutBatchSize), {
     morePrompts: rows.slice(config.rolloutBatchSize),
     oldLogprobs: oldLogprobsOf(config),
@@ -234,12 +228,23 @@ async function replayIteration(options: {
   return { samples: experiences.length, updates: updates.length, done, mismatches, lost }
 }
 
+/** The prompts of an iteration as the maker takes them, with their images. */
+export async function recordedRows({ prompts }: IterationJournal, media: MediaStore) {
+  return Promise.all(
+    prompts.map(async ({ promptId, ids, media: kept = [] }) => ({
+      prompt: ids,
+      promptId,
+      images: (await Promise.all(kept.map(one => media.read(one)))) as unknown as ImageInput[],
+    })),
+  )
+}
+
 /** Something was asked for that the journal should have. */
-class MissingError extends RunError {
+export class MissingError extends RunError {
   override name = 'MissingError'
 }
 
-async function makerWithoutModels(config: RlConfig, tokenizerDirectory: string): Promise<FastExperienceMaker> {
+export async function makerWithoutModels(config: RlConfig, tokenizerDirectory: string): Promise<FastExperienceMaker> {
   const refuse = (what: string) => async (): Promise<never> => {
     throw new MissingError(`the journal lacks ${what}`)
   }

@@ -1,0 +1,91 @@
+/** Flags of people, which of two samples is better, and both as data. */
+import { z } from 'zod'
+import type { ExportedPair, ExportedSample, FlagsAnswer, SampleDetail } from '../api.js'
+import { RequestError } from '../errors.js'
+import type { Exchange } from '../exchange.js'
+import { parseSampleId } from '../samples/query.js'
+import type { Served } from '../server.js'
+import type { Handler } from './index.js'
+
+const id = z.string().min(1).max(2000)
+const flagSchema = z.strictObject({
+  id,
+  label: z.enum(['good', 'bad', 'look']).nullable(),
+  note: z.string().max(10_000).optional(),
+})
+const pairSchema = z.strictObject({ first: id, second: id, better: z.enum(['first', 'second']).nullable() })
+
+/** What a request must look like; a 400 says what is wrong. */
+export async function checkedBody<S extends z.ZodType>(exchange: Exchange, schema: S): Promise<z.output<S>> {
+  const found = schema.safeParse(await exchange.body())
+  if (found.success) return found.data
+  const [issue] = found.error.issues
+  throw new RequestError(400, `${issue?.path.join('.') ?? 'body'}: ${issue?.message ?? 'not as expected'}`)
+}
+
+export const flagsRoute: Handler = async ({ catalog, flagsOf }, { parts }): Promise<FlagsAnswer> =>
+  flagsOf((await catalog.run(parts.run!)).directory).answer()
+
+export const flagRoute: Handler = async ({ catalog, flagsOf }, exchange): Promise<FlagsAnswer> => {
+  const { directory } = await catalog.run(exchange.parts.run!)
+  const { note, ...flag } = await checkedBody(exchange, flagSchema)
+  parseSampleId(flag.id)
+  const flags = flagsOf(directory)
+  await flags.flag({ ...flag, ...(note === undefined ? {} : { note }) })
+  return flags.answer()
+}
+
+export const pairRoute: Handler = async ({ catalog, flagsOf }, exchange): Promise<FlagsAnswer> => {
+  const { directory } = await catalog.run(exchange.parts.run!)
+  const pair = await checkedBody(exchange, pairSchema)
+  const [first, second] = [parseSampleId(pair.first), parseSampleId(pair.second)]
+  if (first.promptId !== second.promptId || pair.first === pair.second)
+    throw new RequestError(400, 'a pair is two samples of one prompt')
+  const flags = flagsOf(directory)
+  await flags.prefer(pair)
+  return flags.answer()
+}
+
+export const exportRoute: Handler = async (served, exchange) => {
+  const { name, directory } = await served.catalog.run(exchange.parts.run!)
+  const what = exchange.query.get('what') ?? 'flags'
+  if (what !== 'flags' && what !== 'pairs') throw new RequestError(400, 'what: expected flags or pairs')
+  const { flags, pairs } = await served.flagsOf(directory).answer()
+  const ids =
+    what === 'flags' ? flags.map(flag => flag.id) : pairs.flatMap(({ chosen, rejected }) => [chosen, rejected])
+  const samples = await samplesOf(served, directory, ids)
+  const rows: (ExportedSample | ExportedPair)[] =
+    what === 'flags'
+      ? flags.flatMap(({ id: of, label, note }) => {
+          const sample = samples.get(of)
+          return sample ? [exported(name, sample, { label, note })] : []
+        })
+      : pairs.flatMap(({ chosen, rejected }) => {
+          const [better, worse] = [samples.get(chosen), samples.get(rejected)]
+          return better && worse ? [{ prompt: better.prompt, chosen: better.response, rejected: worse.response }] : []
+        })
+  exchange.bytes(200, Buffer.from(rows.map(row => `${JSON.stringify(row)}\n`).join('')), {
+    'content-type': 'application/jsonl; charset=utf-8',
+    'cache-control': 'no-store',
+    'content-disposition': `attachment; filename="${what}.jsonl"`,
+  })
+}
+
+async function samplesOf(
+  { services }: Served,
+  directory: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, SampleDetail>> {
+  const service = await services.of(directory)
+  const asked = { where: '', search: '', ids: [...new Set(ids)], limit: ids.length, flags: new Map() }
+  const { samples } = await service.ask('selected', asked)
+  return new Map(samples.map(sample => [sample.id, sample]))
+}
+
+function exported(
+  run: string,
+  { prompt, response, reward, iteration, promptId, sample }: SampleDetail,
+  { label, note }: Pick<ExportedSample, 'label' | 'note'>,
+): ExportedSample {
+  return { prompt, response, reward, label, note, run, iteration, prompt_id: promptId, sample }
+}

@@ -1,0 +1,76 @@
+/** Answers every question of `service.ts` over one index, and keeps the index up to date. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { askSample, askTokens } from './detail.js'
+import { askDistributions, askGroups } from './groups.js'
+import { askSamples, findRows, rowOf, rowShown } from './query.js'
+import { SampleIndex } from './sample-index.js'
+import type { QuestionName, Questions, SelectedSamples, Selection } from './service.js'
+
+/** How old the index may be when a question is answered. */
+const freshMs = 500
+/** A question waits so long for what is new: a long journal is indexed while questions are answered. */
+const patienceMs = 200
+
+export class IndexAnswers {
+  #refreshedAt = 0
+
+  private constructor(private readonly index: SampleIndex) {}
+
+  static async open(directory: string): Promise<IndexAnswers> {
+    return new IndexAnswers(await SampleIndex.open(directory))
+  }
+
+  async answer<N extends QuestionName>(name: N, asked: Questions[N]['asked']): Promise<Questions[N]['answer']> {
+    await this.#refresh()
+    return (await this.#questions[name](asked as never)) as Questions[N]['answer']
+  }
+
+  async close(): Promise<void> {
+    await this.index.close()
+  }
+
+  readonly #questions: { [N in QuestionName]: (asked: Questions[N]['asked']) => unknown } = {
+    progress: () => this.index.progress,
+    samples: asked => askSamples(this.index, asked),
+    sample: asked => askSample(this.index, asked),
+    tokens: asked => askTokens(this.index, asked),
+    groups: asked => askGroups(this.index, asked),
+    distributions: asked => askDistributions(this.index, asked),
+    selected: asked => selected(this.index, asked),
+  }
+
+  async #refresh(): Promise<void> {
+    if (performance.now() - this.#refreshedAt < freshMs) return
+    const refreshed = this.index.refresh().then(() => {
+      this.#refreshedAt = performance.now()
+    })
+    // Told by the next question that waits for it.
+    refreshed.catch(() => {})
+    await Promise.race([refreshed, wait(patienceMs, undefined, { ref: false })])
+  }
+}
+
+async function selected(index: SampleIndex, { where, search, ids, limit, flags }: Selection): Promise<SelectedSamples> {
+  const rows: number[] = []
+  let matched = 0
+  if (ids) {
+    for (const id of ids) {
+      const row = rowOf(index, id)
+      if (row !== undefined) rows.push(row)
+    }
+    matched = rows.length
+  } else {
+    const { matches } = await findRows(index, { where, search, searchMs: Number.POSITIVE_INFINITY, flags })
+    for (let row = matches.length - 1; row >= 0; row--) {
+      if (!matches[row]) continue
+      matched++
+      if (rows.length < limit) rows.push(row)
+    }
+  }
+  const samples = []
+  for (const row of rows.slice(0, limit)) {
+    const { id } = await rowShown(index, row, flags, { most: 1 })
+    samples.push(await askSample(index, { id, flags }))
+  }
+  return { matched, samples }
+}

@@ -1,0 +1,262 @@
+/**
+ * All samples of a run: those of finished iterations in an index on the disk, those of iterations in progress in memory. `refresh` takes in
+ * what the journal has gained; questions read columns and the few texts that are shown.
+ */
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate as pause } from 'node:timers/promises'
+import { type Journal, JournalError, RunReader, type RunView, runPaths } from '../../run/index.js'
+import { Tokenizer } from '../../text/index.js'
+import { journalledSamples, type SamplingSettings } from '../../train/index.js'
+import type { IndexProgress } from '../api.js'
+import type { NumberRow } from './columns.js'
+import { DropReasons } from './drop-reasons.js'
+import { SampleStore, type TextEntry } from './store.js'
+import { finishes, promptHash } from './where.js'
+
+/** Rows that are written to the disk at once, and read from the journal without a pause for questions. */
+const rowsAtOnce = 8192
+/** An iteration this far behind the newest has everything in its logs. */
+const settledAfter = 2
+
+interface OpenRow {
+  readonly number: NumberRow
+  readonly text: TextEntry
+}
+
+export class SampleIndex {
+  /** Rows that questions see. */
+  visible = 0
+  readonly store: SampleStore
+  readonly directory: string
+  readonly #reader: RunReader
+  readonly #reasons: DropReasons
+  /** Of iterations in progress, behind the stored rows. */
+  #open: OpenRow[] = []
+  #openSizes = ''
+  #tokenizer: Promise<Tokenizer> | undefined
+  #progress: IndexProgress = empty
+  #checked = ''
+  #refreshing: Promise<void> | undefined
+  #closed = false
+
+  private constructor(directory: string, store: SampleStore) {
+    this.directory = directory
+    this.store = store
+    this.#reader = new RunReader(directory)
+    this.#reasons = new DropReasons(directory)
+    this.visible = store.stored
+  }
+
+  static async open(directory: string): Promise<SampleIndex> {
+    return new SampleIndex(directory, await SampleStore.open(directory))
+  }
+
+  get progress(): IndexProgress {
+    return this.#progress
+  }
+
+  /** Takes in what is new. A call during another one waits for that one. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh()
+      .catch((error: unknown) => {
+        // Such as a tokenizer that is not there yet: what is indexed can be looked at, and the reason is shown.
+        const problem = error instanceof Error ? error.message : String(error)
+        this.#progress = { ...this.#progress, problem }
+      })
+      .finally(() => {
+        this.#refreshing = undefined
+      })
+    return this.#refreshing
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#refreshing?.catch(() => {})
+    await this.store.close()
+  }
+
+  /** Id and texts of a row; the first `most` bytes of each. */
+  async texts(row: number, options: { most: number }): Promise<TextEntry> {
+    const open = this.#open[row - this.store.stored]
+    if (row < this.store.stored) return this.store.texts(row, options)
+    const { promptId, prompt, response } = open!.text
+    return { promptId, prompt: prompt.slice(0, options.most), response: response.slice(0, options.most) }
+  }
+
+  /** Texts of rows in progress, for a search. */
+  get openTexts(): readonly TextEntry[] {
+    return this.#open.map(({ text }) => text)
+  }
+
+  async view(): Promise<RunView> {
+    return this.#reader.read()
+  }
+
+  async tokenizer(): Promise<Tokenizer> {
+    this.#tokenizer ??= Tokenizer.load(join(this.directory, 'tokenizer'))
+    return this.#tokenizer
+  }
+
+  async #refresh(): Promise<void> {
+    const view = await this.#reader.read()
+    // Other trainings sample nothing.
+    if (view.config.command !== 'rl') return
+    const files = await this.#journalFiles(view)
+    const total = files.reduce((sum, { size }) => sum + size, 0)
+    await this.#forgetRewritten(files)
+    await this.#reasons.refresh()
+    const last = files.at(-1)?.iteration ?? -1
+    const isOver = view.status !== 'running'
+    const waiting = files.filter(({ iteration }) => !this.store.sealed.has(iteration))
+    const sizes = waiting.map(({ iteration, size }) => `${iteration}:${size}`).join()
+    if (sizes === this.#openSizes && waiting.length < 64 && !isOver === this.#wasRunning) return
+    this.#openSizes = sizes
+    this.#wasRunning = !isOver
+    this.#dropOpen()
+    let done = total - waiting.reduce((sum, { size }) => sum + size, 0)
+    const started = performance.now()
+    const before = this.store.columns.rows
+    const report = (state: 'building' | 'ready', problem: string | null = this.#progress.problem): void => {
+      const seconds = (performance.now() - started) / 1000
+      const made = this.store.columns.rows - before
+      this.#progress = {
+        state,
+        samples: this.visible,
+        doneBytes: done,
+        totalBytes: total,
+        samplesPerSecond: made > 1000 ? Math.round(made / seconds) : this.#progress.samplesPerSecond,
+        problem,
+      }
+    }
+    report('building', null)
+    const open: OpenRow[] = []
+    let canSeal = !this.store.isReader
+    for (const { iteration, size } of waiting) {
+      if (this.#closed) return
+      const { rows, ended, problem } = await this.#rowsOf(view, iteration)
+      done += size
+      if (problem !== undefined) report('building', problem)
+      canSeal &&= ended && (iteration <= last - settledAfter || (isOver && iteration < last))
+      if (canSeal) {
+        for (const { number, text } of rows) this.store.add(number, text)
+        this.store.seal({ iteration, size })
+        this.#reasons.forget(iteration)
+      } else open.push(...rows)
+      if (this.store.unsaved < rowsAtOnce) continue
+      await this.store.save()
+      this.visible = this.store.stored
+      report('building')
+      await pause()
+    }
+    await this.store.save()
+    for (const { number } of open) this.store.columns.add(number)
+    this.#open = open
+    this.visible = this.store.columns.rows
+    report('ready')
+  }
+
+  #wasRunning = true
+
+  #dropOpen(): void {
+    this.visible = this.store.stored
+    this.store.columns.truncate(this.store.stored)
+    this.#open = []
+  }
+
+  /** Files of the journal with their sizes. Those that were sealed are only looked at again where a run was resumed. */
+  async #journalFiles({ events }: RunView): Promise<{ iteration: number; size: number }[]> {
+    const { journal } = runPaths(this.directory)
+    const names = await readdir(journal).catch((): string[] => [])
+    const iterations = names.flatMap(name => /^(\d{6,})\.jsonl$/.exec(name)?.[1] ?? []).map(Number)
+    iterations.sort((a, b) => a - b)
+    const found: { iteration: number; size: number }[] = []
+    const resumes = String(events.filter(({ kind }) => kind === 'resumed' || kind === 'started').length)
+    const all = resumes !== this.#checked
+    this.#checked = resumes
+    for (const iteration of iterations) {
+      const known = all ? undefined : this.store.sealed.get(iteration)
+      const path = join(journal, `${String(iteration).padStart(6, '0')}.jsonl`)
+      const size = known ?? (await stat(path).catch(() => ({ size: 0 }))).size
+      found.push({ iteration, size })
+    }
+    return found
+  }
+
+  async #forgetRewritten(files: readonly { iteration: number; size: number }[]): Promise<void> {
+    if (this.store.isReader) return
+    const now = new Map(files.map(({ iteration, size }) => [iteration, size]))
+    const changed = [...this.store.sealed].filter(([iteration, size]) => now.get(iteration) !== size)
+    if (changed.length === 0) return
+    this.#dropOpen()
+    this.#openSizes = ''
+    await this.store.forgetFrom(Math.min(...changed.map(([iteration]) => iteration)))
+    this.visible = this.store.stored
+  }
+
+  /** A damaged file is told, and its samples are left out. */
+  async #rowsOf(
+    view: RunView,
+    iteration: number,
+  ): Promise<{ rows: OpenRow[]; ended: boolean; problem: string | undefined }> {
+    const settings = (view.config.config ?? {}) as SamplingSettings
+    try {
+      const { samples, ended } = await journalledSamples(view.journal as Journal, iteration, settings)
+      const tokenizer = await this.tokenizer()
+      const decode = (ids: Int32Array): Promise<string> => tokenizer.decode(ids, { skipSpecialTokens: true })
+      const prompts = new Map<string, string>()
+      const rows: OpenRow[] = []
+      for (const one of samples) {
+        const { promptId, outcome } = one
+        if (!prompts.has(promptId)) prompts.set(promptId, await decode(one.promptIds))
+        const response = outcome.kind === 'completed' ? await decode(outcome.responseIds) : outcome.message
+        const number = this.#numbersOf(iteration, one)
+        rows.push({ number, text: { promptId, prompt: prompts.get(promptId)!, response } })
+      }
+      return { rows, ended, problem: undefined }
+    } catch (error) {
+      if (error instanceof JournalError) return { rows: [], ended: true, problem: error.message }
+      throw error
+    }
+  }
+
+  #numbersOf(iteration: number, one: Awaited<ReturnType<typeof journalledSamples>>['samples'][number]): NumberRow {
+    const { promptId, sample, outcome, reward, trained } = one
+    const finish = outcome.kind === 'completed' ? outcome.finishReason : outcome.kind
+    const scored = reward?.kind === 'scored' ? reward : undefined
+    return {
+      iteration,
+      sample,
+      prompt: promptHash(promptId),
+      reward: scored?.reward ?? Number.NaN,
+      components: scored?.components ?? {},
+      length: outcome.kind === 'completed' ? outcome.responseIds.length : 0,
+      promptLength: one.promptIds.length,
+      kl: one.kl ?? Number.NaN,
+      entropy: one.entropy ?? Number.NaN,
+      gap: one.gap ?? Number.NaN,
+      finish: finishes.indexOf(finish),
+      dropped: this.#reasonPlace(this.#reasons.of(iteration, one)),
+      trained: trained === undefined ? 2 : trained ? 1 : 0,
+      foldAt: 0,
+      foldBytes: 0,
+    }
+  }
+
+  #reasonPlace(reason: string): number {
+    const { reasons } = this.store
+    const place = reasons.indexOf(reason)
+    if (place >= 0) return place
+    // A byte holds the place; there are a dozen reasons.
+    return reasons.length < 250 ? reasons.push(reason) - 1 : 254
+  }
+}
+
+const empty: IndexProgress = {
+  state: 'none',
+  samples: 0,
+  doneBytes: 0,
+  totalBytes: 0,
+  samplesPerSecond: null,
+  problem: null,
+}

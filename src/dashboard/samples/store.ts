@@ -1,0 +1,308 @@
+/**
+ * The index of a run's samples on the disk, in `index/samples/` beside the journal it is made from:
+ *
+ * - `columns.bin`: the numbers, in segments that are added whole; each says which iterations it has and how long their files were
+ * - `texts.bin`: ids and texts of prompts, and texts of responses; `places.bin`: where those of a row lie
+ * - `folded.bin`: the same texts in lower case, to be searched
+ *
+ * Iterations are added in their order once nothing more happens to them. The index may be deleted at any time.
+ */
+import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { type Lock, makeDirectory, tryLock } from '../../files/index.js'
+import { runPaths } from '../../run/index.js'
+import { SampleColumns } from './columns.js'
+
+export interface TextEntry {
+  readonly promptId: string
+  readonly prompt: string
+  readonly response: string
+}
+
+/** An iteration whose samples are in the index, and how long its journal file was. */
+export interface SealedIteration {
+  readonly iteration: number
+  readonly size: number
+}
+
+interface Header {
+  readonly version: 2
+  readonly rows: number
+  readonly bytes: number
+  readonly components: readonly string[]
+  readonly reasons: readonly string[]
+  readonly iterations: readonly (readonly [iteration: number, size: number])[]
+  /** Ends of the other files. */
+  readonly texts: number
+  readonly folded: number
+  readonly crc32: number
+}
+
+const placeBytes = 32
+/** Between texts: a byte that no UTF-8 has, so that nothing is found across the border. */
+const border = Buffer.of(0xff)
+
+export class SampleStore {
+  readonly columns = new SampleColumns()
+  /** 0 stands for "not dropped". */
+  readonly reasons: string[] = ['']
+  readonly sealed = new Map<number, number>()
+  /** Rows whose texts are in the files. */
+  stored = 0
+  /** Ends of `columns.bin` after each segment, with the rows and the first iteration it has. */
+  #segments: { readonly end: number; readonly rows: number; readonly header: Header }[] = []
+  #texts = 0
+  #folded = 0
+  #pending: { texts: Buffer[]; folded: Buffer[]; places: Buffer[]; iterations: [number, number][] } = emptyPending()
+  #pendingTexts = 0
+  #pendingFolded = 0
+  #lastPrompt: { iteration: number; promptId: string; at: number; idBytes: number; bytes: number } | undefined
+
+  private constructor(
+    private readonly files: Files,
+    private readonly lock: Lock | undefined,
+    private readonly temporary: string | undefined,
+  ) {}
+
+  /** Where the run's directory cannot be written, the index is made in a temporary one. */
+  static async open(run: string): Promise<SampleStore> {
+    const home = join(runPaths(run).index, 'samples')
+    const found = await atHome(home).catch(() => undefined)
+    const temporary = found ? undefined : await mkdtemp(join(tmpdir(), 'whetstone-samples-'))
+    const { directory, lock } = found ?? { directory: temporary!, lock: undefined }
+    const mode = lock || temporary !== undefined ? 'a+' : 'r'
+    const files = await openFiles(directory, mode)
+    const store = new SampleStore(files, lock, temporary)
+    await store.#load()
+    return store
+  }
+
+  /** Whether another process keeps the index: then this one only reads it. */
+  get isReader(): boolean {
+    return this.lock === undefined && this.temporary === undefined
+  }
+
+  /** Adds a row of an iteration that is being sealed. */
+  add(row: Parameters<SampleColumns['add']>[0], { promptId, prompt, response }: TextEntry): void {
+    const { texts, folded, places } = this.#pending
+    const isSame = this.#lastPrompt?.promptId === promptId && this.#lastPrompt.iteration === row.iteration
+    if (!isSame) {
+      const [id, text] = [Buffer.from(promptId), Buffer.from(prompt)]
+      const at = this.#texts + this.#pendingTexts
+      this.#lastPrompt = { iteration: row.iteration, promptId, at, idBytes: id.length, bytes: text.length }
+      texts.push(id, text)
+      this.#pendingTexts += id.length + text.length
+      const low = Buffer.from(prompt.toLowerCase())
+      folded.push(low, border)
+      this.#pendingFolded += low.length + 1
+    }
+    const own = Buffer.from(response)
+    const low = Buffer.from(response.toLowerCase())
+    const place = Buffer.alloc(placeBytes)
+    const { at, idBytes, bytes } = this.#lastPrompt!
+    place.writeDoubleLE(at, 0)
+    place.writeUInt32LE(idBytes, 8)
+    place.writeUInt32LE(bytes, 12)
+    place.writeDoubleLE(this.#texts + this.#pendingTexts, 16)
+    place.writeUInt32LE(own.length, 24)
+    places.push(place)
+    this.columns.add({ ...row, foldAt: this.#folded + this.#pendingFolded, foldBytes: low.length })
+    texts.push(own)
+    folded.push(low, border)
+    this.#pendingTexts += own.length
+    this.#pendingFolded += low.length + 1
+  }
+
+  /** Nothing more comes of this iteration. */
+  seal({ iteration, size }: SealedIteration): void {
+    this.#pending.iterations.push([iteration, size])
+    this.sealed.set(iteration, size)
+  }
+
+  get unsaved(): number {
+    return this.columns.rows - this.stored
+  }
+
+  /** Writes what was sealed: texts first, so that a segment never knows of more than there is. */
+  async save(): Promise<void> {
+    const { texts, folded, places, iterations } = this.#pending
+    if (iterations.length === 0) return
+    const rows = this.columns.rows - this.stored
+    await append(this.files.texts, Buffer.concat(texts), this.#texts)
+    await append(this.files.folded, Buffer.concat(folded), this.#folded)
+    await append(this.files.places, Buffer.concat(places), this.stored * placeBytes)
+    this.#texts += this.#pendingTexts
+    this.#folded += this.#pendingFolded
+    const { components, bytes } = this.columns.encode(this.stored, this.stored + rows)
+    const header: Header = {
+      version: 2,
+      rows,
+      bytes: bytes.length,
+      components,
+      reasons: this.reasons,
+      iterations,
+      texts: this.#texts,
+      folded: this.#folded,
+      crc32: crc32(bytes),
+    }
+    const segment = Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), bytes])
+    const start = this.#segments.at(-1)?.end ?? 0
+    await append(this.files.columns, segment, start)
+    this.stored += rows
+    this.#segments.push({ end: start + segment.length, rows: this.stored, header })
+    this.#pending = emptyPending()
+    this.#pendingTexts = 0
+    this.#pendingFolded = 0
+  }
+
+  /** Forgets the segment that has this iteration, and all after it: the journal was written again from there. */
+  async forgetFrom(iteration: number): Promise<void> {
+    const keep = this.#segments.findIndex(({ header }) => header.iterations.some(([one]) => one >= iteration))
+    if (keep < 0) return
+    this.#segments.length = keep
+    await this.#cut()
+  }
+
+  /** Id and texts of stored rows. */
+  async texts(row: number, { most }: { most: number }): Promise<TextEntry> {
+    const { buffer: place } = await this.files.places.read(Buffer.alloc(placeBytes), 0, placeBytes, row * placeBytes)
+    const idBytes = place.readUInt32LE(8)
+    const promptBytes = Math.min(most, place.readUInt32LE(12))
+    const first = await readAt(this.files.texts, place.readDoubleLE(0), idBytes + promptBytes)
+    const response = await readAt(this.files.texts, place.readDoubleLE(16), Math.min(most, place.readUInt32LE(24)))
+    return {
+      promptId: first.toString('utf8', 0, idBytes),
+      prompt: whole(first.subarray(idBytes)),
+      response: whole(response),
+    }
+  }
+
+  get foldedFile(): FileHandle {
+    return this.files.folded
+  }
+
+  get foldedBytes(): number {
+    return this.#folded
+  }
+
+  async close(): Promise<void> {
+    for (const file of Object.values(this.files)) await file.close()
+    await this.lock?.release()
+    if (this.temporary !== undefined) await rm(this.temporary, { recursive: true, force: true })
+  }
+
+  /** Segments up to the first that is torn or damaged. */
+  async #load(): Promise<void> {
+    const { size } = await this.files.columns.stat()
+    for (let at = 0; at < size; ) {
+      const found = await readSegment(this.files.columns, at, size)
+      if (!found) break
+      const { header, body, end } = found
+      this.columns.decode(header.rows, header.components, body)
+      this.#take(header)
+      this.#segments.push({ end, rows: this.stored, header })
+      at = end
+    }
+    if (!this.isReader) await this.#cut()
+  }
+
+  #take(header: Header): void {
+    this.stored += header.rows
+    this.reasons.splice(0, this.reasons.length, ...header.reasons)
+    for (const [iteration, bytes] of header.iterations) this.sealed.set(iteration, bytes)
+    this.#texts = header.texts
+    this.#folded = header.folded
+  }
+
+  /** Files and columns as the segments say. */
+  async #cut(): Promise<void> {
+    const last = this.#segments.at(-1)
+    this.stored = last?.rows ?? 0
+    this.#texts = last?.header.texts ?? 0
+    this.#folded = last?.header.folded ?? 0
+    this.columns.truncate(this.stored)
+    this.sealed.clear()
+    for (const { header } of this.#segments)
+      for (const [iteration, size] of header.iterations) this.sealed.set(iteration, size)
+    this.#pending = emptyPending()
+    this.#pendingTexts = 0
+    this.#pendingFolded = 0
+    this.#lastPrompt = undefined
+    if (this.isReader) return
+    await this.files.columns.truncate(last?.end ?? 0)
+    await this.files.texts.truncate(this.#texts)
+    await this.files.folded.truncate(this.#folded)
+    await this.files.places.truncate(this.stored * placeBytes)
+  }
+}
+
+interface Files {
+  readonly columns: FileHandle
+  readonly texts: FileHandle
+  readonly folded: FileHandle
+  readonly places: FileHandle
+}
+
+const emptyPending = () => ({
+  texts: [] as Buffer[],
+  folded: [] as Buffer[],
+  places: [] as Buffer[],
+  iterations: [] as [number, number][],
+})
+
+/** In the run's directory, with the lock where no other process has it. */
+async function atHome(home: string): Promise<{ directory: string; lock: Lock | undefined }> {
+  await makeDirectory(home)
+  const taken = await tryLock(join(home, 'lock'))
+  return { directory: home, lock: 'lock' in taken ? taken.lock : undefined }
+}
+
+async function openFiles(directory: string, mode: 'a+' | 'r'): Promise<Files> {
+  // Written at places, which `a` does not allow.
+  if (mode === 'a+')
+    for (const name of ['columns', 'texts', 'folded', 'places'])
+      await (await open(join(directory, `${name}.bin`), 'a')).close()
+  const file = (name: string): Promise<FileHandle> => open(join(directory, `${name}.bin`), mode === 'r' ? 'r' : 'r+')
+  return {
+    columns: await file('columns'),
+    texts: await file('texts'),
+    folded: await file('folded'),
+    places: await file('places'),
+  }
+}
+
+async function readSegment(file: FileHandle, at: number, size: number) {
+  const head = await readAt(file, at, Math.min(1 << 20, size - at))
+  const end = head.indexOf(10)
+  if (end < 0) return undefined
+  try {
+    const header = JSON.parse(head.toString('utf8', 0, end)) as Header
+    if (header.version !== 2 || header.bytes !== SampleColumns.bytesOf(header.rows, header.components.length))
+      return undefined
+    const body = await readAt(file, at + end + 1, header.bytes)
+    if (body.length !== header.bytes || crc32(body) !== header.crc32) return undefined
+    return { header, body, end: at + end + 1 + header.bytes }
+  } catch {
+    return undefined
+  }
+}
+
+async function append(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, at, bytes.length - at, position + at)
+    at += bytesWritten
+  }
+}
+
+async function readAt(file: FileHandle, at: number, length: number): Promise<Buffer> {
+  if (length === 0) return Buffer.alloc(0)
+  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, at)
+  return buffer.subarray(0, bytesRead)
+}
+
+/** Text that may be cut within a character. */
+function whole(bytes: Buffer): string {
+  return bytes.toString('utf8').replace(/\uFFFD+$/, '')
+}
