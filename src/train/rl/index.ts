@@ -1,3 +1,4 @@
+export { type Act, actText, knownActs } from './acts.js'
 export {
   type Algorithm,
   type AlgorithmDefinition,

@@ -242,6 +242,7 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
       run,
       progress,
       memory: () => memoryMetrics(device),
+      tokenizer,
       signal: job.signal,
     })
     progress.stage('saving', 'the final model')

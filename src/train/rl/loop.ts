@@ -9,10 +9,13 @@ import { EngineLostError, type ExperienceBatch, type MakeProgress, RewardsLostEr
 import { recoverDirectory } from '../../files/index.js'
 import { RewardStoppedError } from '../../reward/index.js'
 import type { DiagnosisWatch, Run } from '../../run/index.js'
+import type { Tokenizer } from '../../text/index.js'
 import { type StepRates, stepRates } from '../config/common.js'
 import { watchDiagnoses } from '../run/diagnosed.js'
 import { exportModel } from '../run/export-model.js'
 import { MetricSummaries, type MetricSummary, type TrainProgress } from '../run/progress.js'
+import { actedConfig, actedKlCoef, droppedRows, withoutDroppedSamples } from './acts.js'
+import { answerChat } from './chat-request.js'
 import { objectiveOptionsOf, oldLogprobsOf, type RlConfig, updatesPerIteration } from './config.js'
 import { checkGap, OtherWeightsError, samplingOf } from './engine-gap.js'
 import { evaluate, heldOutPrompts } from './evaluate.js'
@@ -22,6 +25,7 @@ import type { RlParts } from './parts.js'
 import { iterationPlan, type PlannedUpdate } from './plan.js'
 import { completeRollout, generateRollout } from './rollout.js'
 import { RolloutsAhead } from './rollouts-ahead.js'
+import { RunControl } from './run-control.js'
 import { initialState, type RlState, restoreCheckpoint, saveCheckpoint } from './state.js'
 import { updateCritic, updatePolicy } from './update.js'
 
@@ -33,6 +37,8 @@ interface RlLoopOptions {
   readonly progress: TrainProgress
   /** What the devices hold, for the metrics. */
   readonly memory: () => Readonly<Record<string, number>>
+  /** For chats with the policy. */
+  readonly tokenizer: Tokenizer
   /** Requests a stop: the current optimiser step finishes, and everything is saved. */
   readonly signal: AbortSignal
 }
@@ -52,7 +58,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   const { actor, critic, ema, maker, prompts, ptx, syncWeights, turns } = parts
   const packing = config.packingSamples ? 'on' : 'off'
   const perIteration = updatesPerIteration(config)
-  const policyRates = stepRates(config.optimizer, iterations * perIteration)
+  const policyRates = ({ optimizer }: RlConfig) => stepRates(optimizer, iterations * perIteration)
   const criticRates = config.critic && stepRates(config.critic.optimizer, iterations * perIteration)
   const heldOut = parts.heldOut ? await heldOutPrompts(parts.heldOut, config.evaluation.maxPrompts) : []
 
@@ -75,37 +81,61 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     await save()
     return { outcome: 'stopped', state, metrics, summary: summaries.all, found: diagnoses.found }
   }
-  progress.stage('giving the weights to the engine')
-  await syncWeights()
-  await keepingState(evaluateIfDue)
-  if (signal.aborted && state.evaluationDue) return stopped()
-  const rollouts = new RolloutsAhead({
-    first: state.iteration,
-    end: iterations,
-    ahead: config.maxStaleness,
-    // Finished samples of an interrupted attempt come from the journal.
-    begin: async (iteration, ended) => {
-      const journal = await IterationJournal.open(run.journal, iteration, parts.media)
-      await journal.keepResumed({ updates: iteration === state.iteration ? state.updates.length : 0 })
-      const { rolloutBatchSize } = config
-      const stop = linkedController([signal, ended])
-      // A rollout that is made ahead of its turn is not what is waited for.
-      const onProgress = (made: MakeProgress): void => {
-        if (iteration === state.iteration && state.updates.length === 0) showMaking(made)
-      }
-      const options = { maker, prompts, rolloutBatchSize, journal, signal: stop.signal, onProgress }
-      return generateRollout(options).finally(() => stop.unlink())
-    },
+  let rollouts: RolloutsAhead<Awaited<ReturnType<typeof generateRollout>>> | undefined
+  const control = await RunControl.open({
+    run,
+    config,
+    rows: prompts.size,
+    heldOut: heldOut.length,
+    klCoef: () => maker.klCoef,
+    iteration: () => state.iteration,
+    next: () => rollouts?.nextIteration ?? state.iteration,
+    chat: (question, send, gone) =>
+      answerChat({ generator: parts.generator, tokenizer: options.tokenizer }, question, { send, signal: gone }),
   })
   try {
-    return await keepingState(iterate)
-  } catch (error) {
-    await rollouts.stop()
-    // A resumed run asks the servers again, for this iteration and for those after it.
-    if (error instanceof OtherWeightsError) await run.journal.discardFrom(state.iteration)
-    throw error
+    return await trainControlled()
   } finally {
-    await rollouts.stop()
+    await control.close()
+  }
+
+  async function trainControlled(): Promise<RlLoopResult> {
+    progress.stage('giving the weights to the engine')
+    await syncWeights()
+    await keepingState(evaluateIfDue)
+    if (signal.aborted && state.evaluationDue) return stopped()
+    const ahead = new RolloutsAhead({
+      first: state.iteration,
+      end: iterations,
+      ahead: config.maxStaleness,
+      // Finished samples of an interrupted attempt come from the journal.
+      begin: async (iteration, ended) => {
+        const acts = await control.settled()
+        const { temperature } = actedConfig(config, acts, iteration)
+        const leaveOut = droppedRows(acts, iteration)
+        const journal = await IterationJournal.open(run.journal, iteration, parts.media)
+        await journal.keepResumed({ updates: iteration === state.iteration ? state.updates.length : 0 })
+        const { rolloutBatchSize } = config
+        const stop = linkedController([signal, ended])
+        // A rollout that is made ahead of its turn is not what is waited for.
+        const onProgress = (made: MakeProgress): void => {
+          if (iteration === state.iteration && state.updates.length === 0) showMaking(made)
+        }
+        const sampling = { temperature, leaveOut, signal: stop.signal, onProgress }
+        return generateRollout({ maker, prompts, rolloutBatchSize, journal, ...sampling }).finally(() => stop.unlink())
+      },
+    })
+    rollouts = ahead
+    try {
+      return await keepingState(() => iterate(ahead))
+    } catch (error) {
+      await ahead.stop()
+      // A resumed run asks the servers again, for this iteration and for those after it.
+      if (error instanceof OtherWeightsError) await run.journal.discardFrom(state.iteration)
+      throw error
+    } finally {
+      await ahead.stop()
+    }
   }
 
   /** If rewards or engines fail, save the training so far, so that the run can resume. */
@@ -123,27 +153,37 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     }
   }
 
-  async function iterate(): Promise<RlLoopResult> {
+  async function iterate(ahead: NonNullable<typeof rollouts>): Promise<RlLoopResult> {
     while (!isLast(state)) {
       const { iteration } = state
       const clock = new Clock()
+      // What people have set: for this iteration and those after it.
+      const coef = actedKlCoef(await control.settled(), iteration)
+      if (coef !== undefined) maker.restore({ ...maker.state, klController: { ...maker.state.klController, coef } })
       const policyVersion = actor.version - doneBy(state.updates, 'policy')
 
       // A rollout.
       progress.stage('generating')
       const klCoef = maker.klCoef
-      const rollout = await unlessStopped(rollouts.take(iteration))
+      const rollout = await unlessStopped(ahead.take(iteration))
       if (!rollout) return stopped()
       clock.lap('generation')
       const { journal, reused, cursor } = rollout
+      const acts = await control.batchOf(iteration)
+      const acted = actedConfig(config, acts, iteration)
+      const generated = withoutDroppedSamples(rollout.generated, acts, iteration)
       const batch = await unlessStopped(
-        completeRollout(rollout, {
-          maker,
-          oldLogprobs: oldLogprobsOf(config),
-          oldestVersion: policyVersion - config.maxStaleness * perIteration,
-          signal,
-          onProgress: showMaking,
-        }),
+        completeRollout(
+          { ...rollout, generated },
+          {
+            maker,
+            temperature: acted.temperature,
+            oldLogprobs: oldLogprobsOf(acted),
+            oldestVersion: policyVersion - config.maxStaleness * perIteration,
+            signal,
+            onProgress: showMaking,
+          },
+        ),
       )
       if (!batch) return stopped()
       clock.takeRollout(batch)
@@ -158,7 +198,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       warnOfLongPrompts(batch, iteration)
       const plan = iterationPlan(config, { iteration, samples: experiences.length })
       const logprobs = experiences.map(one => one.logprobs)
-      if (state.updates.length === 0) checkSamples(experiences, logprobs)
+      if (state.updates.length === 0) checkSamples(acted, experiences, logprobs)
       for (const [place, planned] of plan.entries()) {
         if (place < state.updates.length) {
           if (planned.model === 'policy' && config.ptx) await ptx?.take(config.ptx.batchSize)
@@ -171,7 +211,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
           progress.stage('updating', `${which}${step}${done} of ${planned.places.length} samples`)
         }
         showUpdate(0)
-        const update = await makeUpdate(planned, batch, { klCoef, logprobs, onSamples: showUpdate })
+        const update = await makeUpdate(planned, batch, { config: acted, klCoef, logprobs, onSamples: showUpdate })
         const advanced = update.outcome === 'done' ? 1 : 0
         state = {
           ...state,
@@ -190,7 +230,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       clock.lap('sync')
 
       // What it came to, and where the next one begins.
-      const measured = batch.info.kl === undefined ? measuredKl({ batch, logprobs, config }) : undefined
+      const measured = batch.info.kl === undefined ? measuredKl({ batch, logprobs, config: acted }) : undefined
       if (measured) maker.observeKl(measured)
       await journal.keepEnd(measured ? { measuredKl: measured } : {})
       const { updates } = state
@@ -201,7 +241,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
           updates,
           klCoef,
           logprobs,
-          config,
+          config: acted,
           policyVersion,
           reused,
           epoch: epoch + position / prompts.size,
@@ -210,10 +250,11 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         ...options.memory(),
       }
       const last = isLast({ ...state, iteration: iteration + 1 })
+      const { every } = acted.evaluation
       state = {
         ...state,
         iteration: iteration + 1,
-        evaluationDue: heldOut.length > 0 && (last || (iteration + 1) % config.evaluation.every === 0),
+        evaluationDue: heldOut.length > 0 && (last || (iteration + 1) % every === 0),
         updates: [],
         cursor,
         ptxCursor: ptx?.cursor,
@@ -227,6 +268,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       if (last || Math.floor(state.step / config.saveSteps) > Math.floor((saved?.step ?? 0) / config.saveSteps))
         await save()
       if (signal.aborted && (!last || state.evaluationDue)) return stopped()
+      if (!last && (await control.between({ save, signal })) === 'stop') return stopped()
     }
     diagnoses.end(state.iteration)
     return { outcome: 'finished', state, metrics, summary: summaries.all, found: diagnoses.found }
@@ -243,7 +285,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   async function makeUpdate(
     planned: PlannedUpdate,
     { experiences }: ExperienceBatch,
-    { klCoef, logprobs, onSamples }: UpdateContext,
+    { config: acted, klCoef, logprobs, onSamples }: UpdateContext,
   ): Promise<UpdateSummary> {
     const chosen = planned.places.map(place => experiences[place]!)
     if (planned.model === 'critic') {
@@ -257,16 +299,16 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       )
       return criticSummary(update, rates.lr)
     }
-    const rates = policyRates(state.policySteps)
+    const rates = policyRates(acted)(state.policySteps)
     const mixedIn =
       ptx && config.ptx ? { examples: await ptx.take(config.ptx.batchSize), coef: config.ptx.coef } : undefined
     const update = await turns.use(actor, async () => {
       const made = await updatePolicy({
         actor,
         experiences: chosen,
-        objective: objectiveOptionsOf(config, { klCoef }),
+        objective: objectiveOptionsOf(acted, { klCoef }),
         ptx: mixedIn,
-        sampling: samplingOf(config),
+        sampling: samplingOf(acted),
         rates,
         packing,
         targetKl: config.targetKl,
@@ -277,6 +319,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
             ? // A training pass may have dropout: what the rollout was scored with is compared, where it was.
               found =>
                 checkSamples(
+                  acted,
                   chosen,
                   chosen.map((one, i) => one.logprobs ?? found[i]),
                 )
@@ -292,13 +335,14 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
 
   /** Check before training that the samples come from the policy. */
   function checkSamples(
+    acted: RlConfig,
     experiences: ExperienceBatch['experiences'],
     logprobs: readonly (Float32Array | undefined)[],
   ): void {
     const { agreement } = parts.generator
     const { version } = actor
     const { iteration } = state
-    checkGap({ experiences, logprobs, config, version, dtype: parts.dtype, agreement, iteration })
+    checkGap({ experiences, logprobs, config: acted, version, dtype: parts.dtype, agreement, iteration })
   }
 
   /** Undefined where the run was asked to stop in the middle of it: what was finished is in the journal. */
@@ -381,6 +425,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
 
 /** What an update needs beside its samples. */
 interface UpdateContext {
+  /** Of this iteration. */
+  readonly config: RlConfig
   readonly klCoef: number
   /** Of the policy that sampled; those of the first update are written here where the rollout was not scored. */
   readonly logprobs: (Float32Array | undefined)[]

@@ -4,18 +4,19 @@
  */
 import { join } from 'node:path'
 import { WhetstoneError } from '../../errors/index.js'
-import { FastExperienceMaker, type Scorer } from '../../experience/index.js'
+import { type ExperienceBatch, FastExperienceMaker, type Scorer } from '../../experience/index.js'
 import type { Definition } from '../../maths/index.js'
 import { type ImageInput, MediaError, MediaStore } from '../../media/index.js'
 import type { MultimodalProcessor, Role } from '../../model/index.js'
 import { sampleReward } from '../../reward/index.js'
 import type { Generator } from '../../rollout/index.js'
-import { Journal, JournalError, Run, type RunConfig, RunError, type RunView } from '../../run/index.js'
+import { Journal, JournalError, Run, type RunConfig, RunError, type RunView, readActs } from '../../run/index.js'
 import type { MediaItem } from '../../sequence/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { restoredConfig } from '../config/definitions.js'
 import { mediaDirectory } from '../run/media.js'
 import { span, trainedSoFar } from '../run/trained-so-far.js'
+import { actedConfig, actedKlCoef, knownActs, withoutDroppedSamples } from './acts.js'
 import { sampleDigest } from './batch-digest.js'
 import { experienceOptionsOf, needsCritic, oldLogprobsOf, type RlConfig, referenceOf, rlSchema } from './config.js'
 import { IterationJournal } from './iteration-journal.js'
@@ -43,6 +44,7 @@ export async function replayRl(
   const journal = new Journal(join(directory, 'journal'))
   const media = new MediaStore(mediaDirectory(directory), 1)
   const trained = await trainedIterations(view)
+  const acts = knownActs(await readActs(directory))
   const counts = { iterations: 0, samples: 0, updates: 0, done: 0 }
   const mismatches: string[] = []
   const notCompared: string[] = []
@@ -58,18 +60,28 @@ export async function replayRl(
       maker.restore(state)
     }
     const expected = iteration < trained.iterations ? 'whole' : iteration === trained.iterations ? trained.updates : 0
+    const acted = actedConfig(config, acts, iteration)
+    const coef = actedKlCoef(acts, iteration)
+    if (coef !== undefined) maker.restore({ ...maker.state, klController: { ...maker.state.klController, coef } })
     const files = otherVersions.join(', ')
     const derived = files === '' ? 'compare' : 'ignore'
-    const found = await replayIteration({ config, maker, journal, media, iteration, expected, derived }).catch(
-      error => {
-        const nothing = { samples: 0, updates: 0, done: 0, lost: undefined }
-        if (error instanceof JournalError || error instanceof MissingError || error instanceof MediaError)
-          return { ...nothing, mismatches: [`iteration ${iteration}: ${error.message}`] }
-        // This version of the estimator may need what that one did not.
-        if (derived === 'ignore' && error instanceof WhetstoneError) return { ...nothing, mismatches: [] }
-        throw error
-      },
-    )
+    const found = await replayIteration({
+      config: acted,
+      acts,
+      maker,
+      journal,
+      media,
+      iteration,
+      expected,
+      derived,
+    }).catch(error => {
+      const nothing = { samples: 0, updates: 0, done: 0, lost: undefined }
+      if (error instanceof JournalError || error instanceof MissingError || error instanceof MediaError)
+        return { ...nothing, mismatches: [`iteration ${iteration}: ${error.message}`] }
+      // This version of the estimator may need what that one did not.
+      if (derived === 'ignore' && error instanceof WhetstoneError) return { ...nothing, mismatches: [] }
+      throw error
+    })
     // Samples of an iteration that was begun, and of which nothing was trained.
     if (!found) break
     if (found.samples + found.mismatches.length > 0 || found.lost === undefined) counts.iterations++
@@ -155,18 +167,16 @@ interface ReplayedIteration {
 }
 
 /** Undefined where nothing of the iteration was trained, and nothing had to be. */
-async function replayIteration(options: {
-  config: RlConfig
-  maker: FastExperienceMaker
-  journal: Journal
-  media: MediaStore
-  iteration: number
-  /** The updates that the journal has to have. */
-  expected: 'whole' | number
-  /** `ignore`: another version of the estimator made the advantages. */
-  derived: 'compare' | 'ignore'
-}): Promise<ReplayedIteration | undefined> {
-  const { config, maker, journal, media, iteration, expected } = options
+async function replayIteration(
+  options: RecordedParts & {
+    journal: Journal
+    /** The updates that the journal has to have. */
+    expected: 'whole' | number
+    /** `ignore`: another version of the estimator made the advantages. */
+    derived: 'compare' | 'ignore'
+  },
+): Promise<ReplayedIteration | undefined> {
+  const { config, maker, journal, iteration, expected } = options
   const recorded = await IterationJournal.open(journal, iteration)
   const { rollout, updates, end } = recorded
   if (!rollout && expected === 0) return undefined
@@ -182,13 +192,7 @@ async function replayIteration(options: {
   const differs = (what: string): unknown => mismatches.push(`iteration ${iteration}: ${what}`)
   if (maker.klCoef !== rollout.klCoef) differs(`the KL coefficient was ${rollout.klCoef} and becomes ${maker.klCoef}`)
 
-  const rows = await recordedRows(recorded, media)
-  const { experiences } = await maker.makeExperienceList(rows.slice(0, config.rolloutBatchSize), {
-    morePrompts: rows.slice(config.rolloutBatchSize),
-    oldLogprobs: oldLogprobsOf(config),
-    ...(rollout.oldestVersion === undefined ? {} : { oldestVersion: rollout.oldestVersion }),
-    journal: recorded,
-  })
+  const { experiences } = await recordedBatch(options, recorded)
   if (experiences.length !== rollout.samples.length)
     differs(`the run trained on ${rollout.samples.length} samples, and the journal gives ${experiences.length}`)
   for (const [place, one] of experiences.entries()) {
@@ -228,15 +232,38 @@ async function replayIteration(options: {
   return { samples: experiences.length, updates: updates.length, done, mismatches, lost }
 }
 
-/** The prompts of an iteration as the maker takes them, with their images. */
-export async function recordedRows({ prompts }: IterationJournal, media: MediaStore) {
-  return Promise.all(
-    prompts.map(async ({ promptId, ids, media: kept = [] }) => ({
+/** The batch of an iteration, made again of what its journal has and of what people did to it. */
+export async function recordedBatch(
+  { config, acts, maker, media, iteration }: RecordedParts,
+  recorded: IterationJournal,
+): Promise<ExperienceBatch> {
+  const rows = await Promise.all(
+    recorded.prompts.map(async ({ promptId, ids, media: kept = [] }) => ({
       prompt: ids,
       promptId,
       images: (await Promise.all(kept.map(one => media.read(one)))) as unknown as ImageInput[],
     })),
   )
+  const { temperature, rolloutBatchSize } = config
+  const { oldestVersion } = recorded.rollout ?? {}
+  const options = {
+    morePrompts: rows.slice(rolloutBatchSize),
+    oldLogprobs: oldLogprobsOf(config),
+    ...(oldestVersion === undefined ? {} : { oldestVersion }),
+    temperature,
+    journal: recorded,
+  }
+  const generated = await maker.generateSamples(rows.slice(0, rolloutBatchSize), options)
+  return maker.completeExperiences(withoutDroppedSamples(generated, acts, iteration), options)
+}
+
+export interface RecordedParts {
+  /** Of the iteration, with what was set for it. */
+  readonly config: RlConfig
+  readonly acts: ReturnType<typeof knownActs>
+  readonly maker: FastExperienceMaker
+  readonly media: MediaStore
+  readonly iteration: number
 }
 
 /** Something was asked for that the journal should have. */

@@ -1,14 +1,14 @@
 /** The experiences of one iteration, made again from its journal with the code that made them; no model is needed. */
 import { join } from 'node:path'
-import type { Experience, ExperienceBatch, FastExperienceMaker } from '../../experience/index.js'
+import type { Experience, ExperienceBatch } from '../../experience/index.js'
 import { MediaStore } from '../../media/index.js'
-import { type Journal, Run, RunError } from '../../run/index.js'
+import { type Journal, Run, RunError, readActs } from '../../run/index.js'
 import { mediaDirectory } from '../run/media.js'
+import { actedConfig, knownActs } from './acts.js'
 import { sampleDigest } from './batch-digest.js'
-import { oldLogprobsOf, type RlConfig } from './config.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 import { IterationJournal } from './iteration-journal.js'
-import { configAt, makerWithoutModels, recordedRows } from './replay.js'
+import { configAt, makerWithoutModels, recordedBatch } from './replay.js'
 
 export interface ReplayedExperiences {
   readonly experiences: readonly ReplayedExperience[]
@@ -21,12 +21,6 @@ export interface ReplayedExperience extends Experience {
   readonly isSame: boolean
 }
 
-interface Parts {
-  readonly config: RlConfig
-  readonly maker: FastExperienceMaker
-  readonly media: MediaStore
-}
-
 /** With running normalisation an iteration depends on all before it: no more than these are replayed for a look at one. */
 const mostBefore = 500
 
@@ -34,8 +28,11 @@ const mostBefore = 500
 export async function replayedExperiences(directory: string, iteration: number): Promise<ReplayedExperiences> {
   const { config: recorded, journal } = await Run.read(directory)
   const { config } = await configAt(recorded, iteration, [])
+  const acts = knownActs(await readActs(directory))
   const maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
-  const parts: Parts = { config, maker, media: new MediaStore(mediaDirectory(directory), 1) }
+  const media = new MediaStore(mediaDirectory(directory), 1)
+  const made = async (one: number, from: IterationJournal): Promise<ExperienceBatch> =>
+    recordedBatch({ config: actedConfig(config, acts, one), acts, maker, media, iteration: one }, from)
   const wanted = await IterationJournal.open(journal as Journal, iteration)
   const { rollout } = wanted
   if (!rollout) throw new RunError(`iteration ${iteration} has no batch in the journal yet`)
@@ -45,28 +42,18 @@ export async function replayedExperiences(directory: string, iteration: number):
         `advantages of iteration ${iteration} depend on all iterations before it (rewardRunningNorm); at most ${mostBefore} are replayed for it`,
       )
     for (let before = 0; before < iteration; before++)
-      await made(parts, await IterationJournal.open(journal as Journal, before))
+      await made(before, await IterationJournal.open(journal as Journal, before))
   }
   const { state } = maker
   maker.restore({ ...state, klController: { ...state.klController, coef: rollout.klCoef } })
-  const { experiences } = await made(parts, wanted)
+  const { experiences } = await made(iteration, wanted)
+  const { temperature } = actedConfig(config, acts, iteration)
   const digests = new Map(rollout.samples.map(({ promptId, sample, derived }) => [`${sample} ${promptId}`, derived]))
   return {
     experiences: experiences.map(one => ({
       ...one,
-      comparable: comparableLogprobs(one.engineLogprobs, config.temperature),
+      comparable: comparableLogprobs(one.engineLogprobs, temperature),
       isSame: digests.get(`${one.sample} ${one.sequence.promptId}`) === sampleDigest(one).derived,
     })),
   }
-}
-
-async function made({ config, maker, media }: Parts, journal: IterationJournal): Promise<ExperienceBatch> {
-  const rows = await recordedRows(journal, media)
-  const { oldestVersion } = journal.rollout ?? {}
-  return maker.makeExperienceList(rows.slice(0, config.rolloutBatchSize), {
-    morePrompts: rows.slice(config.rolloutBatchSize),
-    oldLogprobs: oldLogprobsOf(config),
-    ...(oldestVersion === undefined ? {} : { oldestVersion }),
-    journal,
-  })
 }

@@ -12,6 +12,10 @@ interface RolloutOptions {
   readonly prompts: ExampleStream<PromptExample>
   readonly rolloutBatchSize: number
   readonly journal: IterationJournal
+  /** The sampling temperature of this iteration. */
+  readonly temperature: number
+  /** Rows that are not drawn. */
+  readonly leaveOut: ReadonlySet<string>
   readonly signal: AbortSignal
   readonly onProgress?: MakeOptions['onProgress']
 }
@@ -28,14 +32,14 @@ interface GeneratedRollout {
 
 /** Takes prompts, and has them answered and rewarded. */
 export async function generateRollout(options: RolloutOptions): Promise<GeneratedRollout> {
-  const { maker, prompts, rolloutBatchSize, journal, signal, onProgress } = options
+  const { maker, prompts, rolloutBatchSize, journal, temperature, leaveOut, signal, onProgress } = options
   const named = new Names()
   const reused = journal.samples
   const taken: PromptExample[] = []
   while (taken.length < rolloutBatchSize)
-    taken.push(...(await takePrompts(prompts, rolloutBatchSize - taken.length, named)))
-  const morePrompts = furtherPrompts(prompts, named)
-  const generated = await maker.generateSamples(taken, { morePrompts, journal, signal, onProgress })
+    taken.push(...(await takePrompts(prompts, rolloutBatchSize - taken.length, named, leaveOut)))
+  const morePrompts = furtherPrompts(prompts, named, leaveOut)
+  const generated = await maker.generateSamples(taken, { morePrompts, journal, temperature, signal, onProgress })
   return { generated, journal, reused, cursor: prompts.cursor }
 }
 
@@ -46,13 +50,14 @@ export async function completeRollout(
     readonly maker: FastExperienceMaker
     readonly oldLogprobs: 'score' | 'skip'
     readonly oldestVersion: PolicyVersion
+    readonly temperature: number
     readonly signal: AbortSignal
     readonly onProgress?: MakeOptions['onProgress']
   },
 ): Promise<ExperienceBatch> {
-  const { maker, oldLogprobs, oldestVersion, signal, onProgress } = options
+  const { maker, oldLogprobs, oldestVersion, temperature, signal, onProgress } = options
   const klCoef = maker.klCoef
-  const asked = { oldLogprobs, oldestVersion, journal, signal, onProgress }
+  const asked = { oldLogprobs, oldestVersion, journal, temperature, signal, onProgress }
   const batch = await maker.completeExperiences(generated, asked)
   const samples: RolloutRecord['samples'][number][] = []
   for (const [i, one] of batch.experiences.entries()) {
@@ -64,15 +69,24 @@ export async function completeRollout(
   return batch
 }
 
-/** A repeated visit is another prompt: row and epoch make its id. */
-async function takePrompts(prompts: ExampleStream<PromptExample>, count: number, named: Names) {
+/** A repeated visit is another prompt: row and epoch make its id. Rows that are left out are passed over. */
+async function takePrompts(
+  prompts: ExampleStream<PromptExample>,
+  count: number,
+  named: Names,
+  leaveOut: ReadonlySet<string>,
+): Promise<PromptExample[]> {
   const { epoch } = prompts.cursor
-  const taken = await prompts.take(count)
+  const taken = (await prompts.take(count)).filter(({ promptId }) => !leaveOut.has(promptId))
   return taken.map((row): PromptExample => ({ ...row, promptId: named.name(`${row.promptId}/${epoch}`) }))
 }
 
-async function* furtherPrompts(prompts: ExampleStream<PromptExample>, named: Names): AsyncGenerator<PromptExample> {
-  for (;;) yield* await takePrompts(prompts, 1, named)
+async function* furtherPrompts(
+  prompts: ExampleStream<PromptExample>,
+  named: Names,
+  leaveOut: ReadonlySet<string>,
+): AsyncGenerator<PromptExample> {
+  for (;;) yield* await takePrompts(prompts, 1, named, leaveOut)
 }
 
 /** Names without repetition: a small dataset may visit a row twice in one iteration. */

@@ -20,6 +20,11 @@ export class RolloutsAhead<Rollout> {
     this.next = options.first
   }
 
+  /** The first iteration whose rollout has not begun. */
+  get nextIteration(): number {
+    return this.next
+  }
+
   async take(iteration: number): Promise<Rollout> {
     const { ahead, end } = this.options
     this.beginUpTo(iteration)

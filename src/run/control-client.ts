@@ -1,0 +1,41 @@
+/** Asks a run that trains, through its socket. */
+import { connect } from 'node:net'
+import { isSystemError } from '../errors/index.js'
+import { socketAddress } from './control-socket.js'
+import { RunError } from './errors.js'
+
+/** A run that is alive answers at once, unless it answers with a stream. */
+const patienceMs = 30_000
+
+/** The lines that a run answers with. A {@link RunError} says that nobody listens. */
+export async function* askRun(
+  directory: string,
+  request: unknown,
+  { signal }: { signal?: AbortSignal } = {},
+): AsyncGenerator<{ readonly [field: string]: unknown }> {
+  const { address, release } = await socketAddress(directory)
+  const socket = connect(address)
+  const abort = (): void => void socket.destroy()
+  signal?.addEventListener('abort', abort, { once: true })
+  try {
+    socket.setTimeout(patienceMs, () => socket.destroy(new Error('the run does not answer')))
+    socket.setEncoding('utf8').write(`${JSON.stringify(request)}\n`)
+    let text = ''
+    for await (const part of socket as AsyncIterable<string>) {
+      text += part
+      const lines = text.split('\n')
+      text = lines.pop()!
+      for (const line of lines) yield JSON.parse(line) as { readonly [field: string]: unknown }
+    }
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    throw new RunError(`${directory}: no process trains this run now, so that nothing can be done to it`, {
+      cause: error,
+      remedy: 'Resume the run first.',
+    })
+  } finally {
+    signal?.removeEventListener('abort', abort)
+    socket.destroy()
+    await release()
+  }
+}
