@@ -111,7 +111,7 @@ export const arrows = {
     'pipeline',
     'serve',
   ],
-  dashboard: ['files', 'text', 'run', 'train'],
+  dashboard: ['files', 'text', 'data', 'reward', 'run', 'train'],
   setup: ['errors', 'files', 'http', 'progress'],
   cli: [
     'source',

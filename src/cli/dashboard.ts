@@ -1,14 +1,19 @@
 import { z } from 'zod'
 import { Dashboard } from '../dashboard/index.js'
-import { flagHelp, integer, readArguments, text, UsageError } from './flags.js'
+import { flagHelp, integer, readArguments, several, text, UsageError } from './flags.js'
 import { endSignal } from './interrupt.js'
 
 const flags = z.object({
   host: text('HOST', 'address to listen on; 127.0.0.1: only this machine', 'an address').default('127.0.0.1'),
   port: integer('port to listen on; 0: a free one', { min: 0, max: 65535 }).default(8420),
+  rewards: several(
+    'FILE',
+    'reward file that samples may be scored again with, beside those of the runs; repeat for more',
+  ),
+  allowHost: several('NAME', 'host name that browsers may use, besides localhost and addresses; repeat for more'),
 })
 
-export const help = `Usage: whetstone dashboard [RUNS_DIR] [--port N] [--host HOST]
+export const help = `Usage: whetstone dashboard [RUNS_DIR] [--port N] [options]
 
 Opens a page over run directories: runs, curves, stages, samples and alerts; live while a run trains, and the same for one that
 finished or crashed. Runs that train can be paused, stopped and changed from the page. RUNS_DIR is a directory of runs or a run
@@ -21,10 +26,13 @@ export async function run(args: string[]): Promise<number> {
   const { flags: given, positionals } = readArguments(args, flags, { positionals: 'keep' })
   const [directory = 'runs', ...rest] = positionals
   if (rest.length > 0) throw new UsageError('expected one directory of runs')
-  const dashboard = await Dashboard.start({ directory, ...given }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EADDRINUSE') throw new UsageError(`--port: ${given.port} is in use`)
-    throw error
-  })
+  const { rewards = [], allowHost: allowHosts = [], host, port } = given
+  const dashboard = await Dashboard.start({ directory, host, port, rewards, allowHosts }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') throw new UsageError(`--port: ${port} is in use`)
+      throw error
+    },
+  )
   const ended = endSignal()
   console.log(dashboard.url)
   await ended

@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { Access, sessionCookie } from './access.js'
 import { RunCatalog } from './catalog.js'
+import { ChatServers } from './chat-servers.js'
 import { RequestError } from './errors.js'
 import { Exchange } from './exchange.js'
 import { Flags } from './flags.js'
@@ -25,6 +26,8 @@ export interface DashboardOptions {
   readonly host?: string
   /** Default: a new random one. */
   readonly token?: string
+  /** Reward files that samples may be scored again with, beside those of a run's config. */
+  readonly rewards?: readonly string[]
   /** Further names of this server in requests, such as a proxy's. */
   readonly allowHosts?: readonly string[]
 }
@@ -35,6 +38,8 @@ export interface Served {
   readonly live: LiveEvents
   readonly services: SampleServices
   readonly flagsOf: (directory: string) => Flags
+  readonly rewards: readonly string[]
+  readonly chats: ChatServers
   readonly version: string
 }
 
@@ -65,7 +70,15 @@ export class Dashboard {
       flags.set(of, known)
       return known
     }
-    this.#served = { catalog, live: new LiveEvents(catalog, services), services, flagsOf, version: versionOf() }
+    this.#served = {
+      catalog,
+      live: new LiveEvents(catalog, services),
+      services,
+      flagsOf,
+      rewards: options.rewards ?? [],
+      chats: new ChatServers(),
+      version: versionOf(),
+    }
     this.#files = files
     const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1000 }
     this.#http = createServer(timeouts, (request, response) => void this.#handle(request, response))
@@ -106,6 +119,7 @@ export class Dashboard {
     this.#http.closeAllConnections()
     await closed
     await this.#served.services.close()
+    await this.#served.chats.close()
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -4,14 +4,14 @@ import { isSystemError } from '../errors/index.js'
 import { socketAddress } from './control-socket.js'
 import { RunError } from './errors.js'
 
-/** A run that is alive answers at once, unless it answers with a stream. */
-const patienceMs = 30_000
-
-/** The lines that a run answers with. A {@link RunError} says that nobody listens. */
+/**
+ * The lines that a run answers with. A {@link RunError} says that nobody listens. A run that is alive answers an act at once; `patienceMs`
+ * is how long it may say nothing, 0 without a limit.
+ */
 export async function* askRun(
   directory: string,
   request: unknown,
-  { signal }: { signal?: AbortSignal } = {},
+  { signal, patienceMs = 30_000 }: { signal?: AbortSignal; patienceMs?: number } = {},
 ): AsyncGenerator<{ readonly [field: string]: unknown }> {
   const { address, release } = await socketAddress(directory)
   const socket = connect(address)

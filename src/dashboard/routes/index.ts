@@ -2,7 +2,9 @@
 import type { Routes } from '../api.js'
 import type { Exchange } from '../exchange.js'
 import type { Served } from '../server.js'
+import { actRoute, actsRoute, rescoreRoute } from './acts.js'
 import { alertsRoute } from './alerts.js'
+import { chatModelsRoute, chatRoute } from './chat.js'
 import { curvesRoute, metricsRoute } from './curves.js'
 import { exportRoute, flagRoute, flagsRoute, pairRoute } from './flags.js'
 import { runRoute, runsRoute } from './runs.js'
@@ -29,6 +31,11 @@ export const routes: Readonly<Partial<Record<keyof Routes, Handler>>> = {
   'POST /api/runs/:run/pairs': pairRoute,
   'GET /api/runs/:run/export': exportRoute,
   'GET /api/runs/:run/alerts': alertsRoute,
+  'GET /api/runs/:run/acts': actsRoute,
+  'POST /api/runs/:run/acts': actRoute,
+  'POST /api/runs/:run/rescore': rescoreRoute,
+  'GET /api/runs/:run/chat': chatModelsRoute,
+  'POST /api/runs/:run/chat': chatRoute,
   'GET /api/events': async ({ live }, { response, query }) => {
     live.open(response, query.get('run') ?? undefined)
   },

@@ -1,0 +1,119 @@
+/** Acts: what was done to a run, and requests that go to the run itself. */
+import { z } from 'zod'
+import { askRun, RunError, type RunView, readActs } from '../../run/index.js'
+import { type ActsAnswer, changeableOptions } from '../api.js'
+import { isListening } from '../control.js'
+import { RequestError } from '../errors.js'
+import { rewardNames } from '../reward-names.js'
+import { checkedBody } from './flags.js'
+import type { Handler } from './index.js'
+
+/** The run checks the act itself; here it is only told from other bodies. */
+const requestSchema = z.looseObject({ act: z.string().max(40) })
+
+interface StateAnswer {
+  readonly state: ActsAnswer['state']
+  readonly settings: ActsAnswer['settings']
+  readonly droppedPrompts: readonly string[]
+}
+
+export const actsRoute: Handler = async ({ catalog, rewards }, { parts }): Promise<ActsAnswer> => {
+  const { directory, view } = await catalog.run(parts.run!)
+  const records = await readActs(directory)
+  const reason = await whyDeaf(directory, view)
+  const state = reason === null ? await stateOf(directory) : undefined
+  return {
+    listening: state !== undefined,
+    reason: reason ?? (state ? null : 'the run does not answer'),
+    state: state?.state ?? null,
+    settings: state?.settings ?? changeableOptions.map(option => settingOf(view, option, reason)),
+    droppedPrompts: state?.droppedPrompts ?? [],
+    acts: records.map(({ time, from, act }) => ({
+      time,
+      from,
+      act: act as unknown as ActsAnswer['acts'][number]['act'],
+      text: textOf(view, time) ?? String(act.act),
+    })),
+    rewards: rewardNames(view, rewards),
+  }
+}
+
+export const actRoute: Handler = async ({ catalog, live }, exchange) => {
+  const { name, directory, view } = await catalog.run(exchange.parts.run!)
+  const request = await checkedBody(exchange, requestSchema)
+  const reason = await whyDeaf(directory, view)
+  if (reason !== null) throw new RequestError(409, reason)
+  try {
+    for await (const line of askRun(directory, request)) {
+      if (typeof line.error === 'string') throw new RequestError(400, line.error)
+      live.send({ kind: 'acts', run: name })
+      return line
+    }
+  } catch (error) {
+    if (error instanceof RunError) throw new RequestError(409, error.message)
+    throw error
+  }
+  throw new RequestError(409, 'the run ended before it answered')
+}
+
+/** Why no act reaches a run; null where they do. */
+export async function whyDeaf(directory: string, view: RunView): Promise<string | null> {
+  const { status, config } = view
+  if (status === 'finished') return 'the run has finished: nothing can be done to it'
+  if (status !== 'running') return `the run is not training (${status}); resume it to act on it`
+  if (config.command !== 'rl') return 'only reinforcement learning takes acts; this run is read only'
+  if (!(await isListening(directory)))
+    return 'the run is starting, or its process does not listen; this run is read only'
+  return null
+}
+
+async function stateOf(directory: string): Promise<StateAnswer | undefined> {
+  try {
+    for await (const line of askRun(directory, { ask: 'state' })) return line as unknown as StateAnswer
+  } catch {
+    // It ended in between.
+  }
+  return undefined
+}
+
+/** The event of an act has its words. */
+function textOf({ events }: RunView, time: string): string | undefined {
+  const at = Date.parse(time)
+  const found = events.find(event => event.kind === 'act' && Date.parse(event.time) >= at)
+  return typeof found?.text === 'string' ? found.text : undefined
+}
+
+function settingOf(view: RunView, option: (typeof changeableOptions)[number], reason: string | null) {
+  const value = option
+    .split('.')
+    .reduce<unknown>((found, key) => (found as Record<string, unknown> | undefined)?.[key], view.config.config)
+  return { option, value: typeof value === 'number' ? value : null, help: '', reason: reason ?? '' }
+}
+
+const rescoreSchema = z.strictObject({
+  rewards: z.string().max(4000),
+  where: z.string().max(2000).optional(),
+  search: z.string().max(1000).optional(),
+  ids: z.array(z.string().max(2000)).max(2000).optional(),
+  limit: z.int().min(1).max(2000).optional(),
+})
+
+export const rescoreRoute: Handler = async ({ catalog, services, rewards, flagsOf }, exchange) => {
+  const { directory, view } = await catalog.run(exchange.parts.run!)
+  const asked = await checkedBody(exchange, rescoreSchema)
+  const known = rewardNames(view, rewards)
+  if (!known.includes(asked.rewards))
+    throw new RequestError(
+      403,
+      `rewards: only files of the run's config and of \`whetstone dashboard --rewards\` can be used (${known.join(', ') || 'there are none'})`,
+    )
+  const { where = '', search = '', ids, limit = 200 } = asked
+  const service = await services.of(directory)
+  const flags = await flagsOf(directory).all()
+  const { samples, matched } = await service.ask('selected', { where, search, ids, limit, flags })
+  // Loaded when it is needed: rewards bring models and data with them.
+  const { rescore } = await import('../rescore.js')
+  const gone = new AbortController()
+  exchange.response.on('close', () => gone.abort(new Error('the page is gone')))
+  return rescore({ view, rewards: asked.rewards, samples, matched, signal: gone.signal })
+}
