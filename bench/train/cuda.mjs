@@ -114,6 +114,7 @@ async function measure(size) {
   let last = performance.now()
   await trainRl({
     config: rl,
+    tokenizer,
     iterations,
     run,
     parts: {
