@@ -1,0 +1,122 @@
+/**
+ * Tools of an MCP server: a child process, or a server behind HTTP. The tools are read once, at the start of a run.
+ *
+ * One server serves all episodes of a run at the same time, so its tools should keep no state between calls.
+ *
+ * @example
+ * const files = await mcpTools({ command: ['npx', '@modelcontextprotocol/server-filesystem', 'docs'], effect: 'pure' })
+ * try {
+ *   console.log(files.tools.map(({ name }) => name))
+ * } finally {
+ *   await files.close()
+ * }
+ */
+import { createHash } from 'node:crypto'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { z } from 'zod'
+import { EnvironmentError } from '../errors.js'
+import { messageOf } from '../fault.js'
+import { inputCheck } from '../input-check.js'
+import { effects, type Tool, type ToolResult } from '../tool.js'
+import { ProcessTransport } from './process-transport.js'
+
+export const mcpShape = {
+  command: z
+    .tuple([z.string()], z.string())
+    .optional()
+    .describe('program and arguments of a server that speaks over its standard input and output'),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('address of a server that speaks over HTTP'),
+  env: z.record(z.string(), z.string()).default({}).describe('environment variables of the program'),
+  tools: z.array(z.string()).optional().describe('names of the tools to use (default: all)'),
+  effect: z.enum(effects).default('once').describe('what a repeated call does: pure, idempotent or once'),
+  seconds: z.number().positive().default(60).describe('most seconds of one call, and of the start'),
+  maxResultTokens: z.int().min(16).default(1024).describe('a longer result is cut in the middle, with a note'),
+}
+export const mcpSchema = z
+  .strictObject(mcpShape)
+  .refine(({ command, url }) => (command === undefined) !== (url === undefined), {
+    error: 'give command or url, one of them',
+  })
+export type McpOptions = z.input<typeof mcpSchema>
+type Settings = z.output<typeof mcpSchema>
+
+export interface McpTools {
+  readonly tools: readonly Tool[]
+  /** Hash of the names, descriptions and schemas: a resumed run refuses others. */
+  readonly version: string
+  close(): Promise<void>
+}
+
+/** Throws an EnvironmentError if the server does not start, or lacks a tool that was named. */
+export async function mcpTools(options: McpOptions): Promise<McpTools> {
+  const settings = mcpSchema.parse(options)
+  const { command, url, env, seconds } = settings
+  const place = command ? command.join(' ') : url!
+  const child = command ? new ProcessTransport({ command, env }) : undefined
+  const transport = child ?? new StreamableHTTPClientTransport(new URL(url!))
+  const client = new Client({ name: 'whetstone', version: '1' })
+  const limits = { timeout: seconds * 1000, maxTotalTimeout: seconds * 1000 }
+  try {
+    await client.connect(transport, limits)
+    const { tools: found } = await client.listTools(undefined, limits)
+    const tools = chosen(found, settings, place).map(({ name, description = '', inputSchema }) => {
+      const parameters = inputSchema as Readonly<Record<string, unknown>>
+      return { name, description, parameters, check: inputCheck(parameters), ...runOf(client, name, settings) }
+    })
+    const described = tools.map(({ name, description, parameters }) => ({ name, description, parameters }))
+    const version = createHash('sha256').update(JSON.stringify(described)).digest('hex').slice(0, 16)
+    return { tools, version, close: () => client.close() }
+  } catch (error) {
+    await client.close().catch(() => {})
+    await child?.close()
+    if (error instanceof EnvironmentError) throw error
+    const words = child?.lastWords ? ` Its last words: ${child.lastWords}` : ''
+    throw new EnvironmentError(`The MCP server ${place} cannot be used: ${messageOf(error)}.${words}`)
+  }
+}
+
+function chosen<T extends { readonly name: string }>(
+  found: readonly T[],
+  { tools: names }: Settings,
+  place: string,
+): T[] {
+  if (!names) return [...found]
+  return names.map(name => {
+    const tool = found.find(one => one.name === name)
+    if (tool) return tool
+    const known = found.map(one => one.name).join(', ')
+    throw new EnvironmentError(`The MCP server ${place} has no tool ${name}; it has ${known || 'none'}.`)
+  })
+}
+
+function runOf(
+  client: Client,
+  name: string,
+  { effect, seconds, maxResultTokens }: Settings,
+): Pick<Tool, 'effect' | 'timeoutMs' | 'maxResultTokens' | 'run'> {
+  return {
+    effect,
+    timeoutMs: seconds * 1000,
+    maxResultTokens,
+    run: async (input, { signal }) => {
+      const limits = { signal, timeout: seconds * 1000, maxTotalTimeout: seconds * 1000 }
+      const { content, structuredContent, isError } = await client.callTool(
+        { name, arguments: input as Record<string, unknown> },
+        limits,
+      )
+      return resultOf(content ?? [], structuredContent, isError === true)
+    },
+  }
+}
+
+/** Texts as they are. Of other content the model reads its kind. */
+function resultOf(content: readonly { readonly type: string }[], structured: unknown, isError: boolean): ToolResult {
+  const texts = content.map(part =>
+    part.type === 'text' && 'text' in part ? String(part.text) : `[${part.type}: not shown]`,
+  )
+  const text = texts.length > 0 || structured === undefined ? texts.join('\n') : JSON.stringify(structured)
+  return { content: text, ...(isError ? { isError } : {}) }
+}
