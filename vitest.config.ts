@@ -27,6 +27,11 @@ const oneThread = [
 ]
 /** They take long: crashes at every point, whole trainings, matrices of options, documents, the package. */
 const slow = ['test/**/*.slow.test.ts']
+/** Slow ones that measure memory or threads, or set the environment. */
+const slowAlone = [
+  'test/{data,hub,launch,tensor}/*.slow.test.ts',
+  'test/{api/docs,docs/blocks,model/soak,rollout/soak,serve/random-bodies,train/rl/other-weights}.slow.test.ts',
+]
 // They need servers that are installed for them: `npm run test:vllm`, `npm run test:sglang`.
 const exclude = [...configDefaults.exclude, 'test/**/*.real.test.ts', ...slow]
 
@@ -72,7 +77,8 @@ export default defineConfig({
       { test: { ...oneThreaded, name: 'counting', include: counting, exclude, isolate: false } },
       { test: { ...oneThreaded, name: 'measuring', include: measuring, exclude } },
       { test: { ...shared, name: 'replacing', include: replacing, exclude } },
-      { test: { ...oneThreaded, name: 'slow', include: slow } },
+      { test: { ...oneThreaded, name: 'slow', include: slow, exclude: slowAlone, isolate: false } },
+      { test: { ...oneThreaded, name: 'slow alone', include: slowAlone } },
     ],
   },
 })

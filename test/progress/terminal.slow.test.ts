@@ -107,13 +107,13 @@ describe.skipIf(terminalAbsent)('on terminals of 40, 80 and 200 columns', { time
       expect(run.shown).not.toContain('(node:')
     }))
 
-  test('the demo: stages stay, what is being done is redrawn below them', () =>
-    each(async columns => {
-      const run = onTerminal(['demo', '--quick', '--out', fresh('demo')], { columns })
-      expect(await neat(run)).toBe(0)
-      expect(joined(run)).toMatch(/GRPO on a verifier/)
-      expect(frames(run).some(line => /^ {2}(sft|reward|ppo|grpo) \d+\/\d+/.test(line))).toBe(true)
-    }))
+  test('the demo: stages stay, what is being done is redrawn below them', async () => {
+    // The narrowest shows what is cut; its lines are made as those of the trainings above.
+    const run = onTerminal(['demo', '--quick', '--out', fresh('demo')], { columns: 40 })
+    expect(await neat(run)).toBe(0)
+    expect(joined(run)).toMatch(/GRPO on a verifier/)
+    expect(frames(run).some(line => /^ {2}(sft|reward|ppo|grpo) \d+\/\d+/.test(line))).toBe(true)
+  })
 
   test('a download: a bar that loses its parts, never its share', () =>
     each(async columns => {

@@ -135,7 +135,7 @@ const runs: Readonly<Record<string, () => Promise<string>>> = {
   },
   // The learning rate grows until the model breaks.
   'loss-rises': () =>
-    sft({ data: sftRows(8, i => letters[i]!), epochs: 40, optimizer: { lr: 1, warmupRatio: 1, maxGradNorm: null } }),
+    sft({ data: sftRows(8, i => letters[i]!), epochs: 40, optimizer: { lr: 10, warmupRatio: 1, maxGradNorm: null } }),
   overfits: () =>
     sft({
       data: sftRows(4, i => letters[i]!.repeat(3)),
