@@ -9,6 +9,7 @@ import type { GrowingList } from './files/row-index.js'
 import type { RowProcessor } from './media-rows.js'
 import type { DataOptions, DataSpec } from './options.js'
 import type { PromptRow } from './prompts.js'
+import { BadRows } from './read-rows.js'
 import { RowStore } from './row-store.js'
 import { findSourceFiles } from './source-files.js'
 import type { DataReport, Dataset, ExampleKind, ExampleSet, ExampleStream, Examples, SkippedRow } from './types.js'
@@ -50,16 +51,18 @@ export async function openDataset<K extends ExampleKind>(
     ...options,
     checkExample: kind === 'prompts' && checkPrompt ? (row: unknown) => checkPrompt(row as PromptRow) : undefined,
   }
-  const store = await RowStore.open(kind, found, { ...settings, heldOutShare: validationShare })
+  const bad = new BadRows('data')
+  const store = await RowStore.open(kind, found, { ...settings, bad, heldOutShare: validationShare })
   let held: RowStore<K> | undefined
   try {
     if (validationData !== undefined) {
       const files = await findSourceFiles(validationData, baseDirectory)
       if (files.sources.some(({ weight }) => weight !== undefined))
         throw new DataError('validationData: weight has no meaning here (each row is used once); remove it')
-      held = await RowStore.open(kind, files, { ...settings, heldOutShare: 0 })
-      if (held.rows === 0) throw empty(held, 'validationData')
+      held = await RowStore.open(kind, files, { ...settings, bad, name: 'validationData', heldOutShare: 0 })
     }
+    store.stopIfTooMany()
+    if (held?.rows === 0) throw empty(held, 'validationData')
     const dataset = new OpenDataset(
       kind,
       found.sources.map(({ weight = 1 }) => weight),

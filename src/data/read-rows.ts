@@ -27,6 +27,7 @@ const mostProblems = 100
 export class BadRows {
   readonly #list: ProblemList
   readonly #problems: Problem[] = []
+  readonly #files = new Set<string>()
 
   constructor(
     private readonly file: string,
@@ -39,7 +40,9 @@ export class BadRows {
     return this.#list.count
   }
 
-  add(where: string, message: string): void {
+  /** `file`: what the row is of, where rows of several are collected. */
+  add(where: string, message: string, file = this.file): void {
+    this.#files.add(file)
     this.#list.add(where, message)
     if (this.#problems.length < mostProblems) this.#problems.push(rowProblem(where, message))
   }
@@ -52,7 +55,7 @@ export class BadRows {
   error(remedy = ''): DataError {
     const { count, lines } = this.#list
     const what = count === 1 ? 'a bad row' : `${count.toLocaleString('en')} bad rows`
-    const text = [`${this.file}: ${what}`, ...lines, ...(remedy === '' ? [] : [remedy])].join('\n')
+    const text = [`${[...this.#files].join(' and ')}: ${what}`, ...lines, ...(remedy === '' ? [] : [remedy])].join('\n')
     return new DataError(text, { problems: this.#problems })
   }
 }

@@ -15,6 +15,10 @@ import type { SourceFiles } from './source-files.js'
 import type { ExampleKind, SkippedRow } from './types.js'
 
 export interface RowStoreOptions extends Pick<DataOptions, 'promptTemplate' | 'systemPrompt' | 'maxBadRows'> {
+  /** Where bad rows are collected. Rows of several stores may be: they count together. */
+  readonly bad?: BadRows | undefined
+  /** What these rows are called where they are in more than one file. Default `data`. */
+  readonly name?: string
   /** Share of the rows that goes to `heldOut`. */
   readonly heldOutShare: number
   /** What else is wrong with an example of a row; the row is then a bad one. */
@@ -54,6 +58,7 @@ export class RowStore<K extends ExampleKind> {
   /** Which time it is, of rows that repeat. */
   readonly #repeats = new Map<number, number>()
   readonly #bad: BadRows
+  readonly #name: string
   /** A bit for each row that no example could be made of, once there is one. */
   #dropped: Uint8Array | undefined
   #rows = 0
@@ -65,7 +70,8 @@ export class RowStore<K extends ExampleKind> {
     private readonly options: RowStoreOptions,
   ) {
     this.examples = found.sources.map(() => new GrowingList(Uint32Array))
-    this.#bad = new BadRows(found.files.length === 1 ? found.files[0]!.shown : 'data')
+    this.#name = found.files.length === 1 ? found.files[0]!.shown : (options.name ?? 'data')
+    this.#bad = options.bad ?? new BadRows(this.#name)
   }
 
   static async open<K extends ExampleKind>(
@@ -77,6 +83,8 @@ export class RowStore<K extends ExampleKind> {
     const store = new RowStore(kind, found, options)
     try {
       await store.#scan()
+      // Rows that are collected over several stores are looked at when all are read.
+      if (!options.bad) store.stopIfTooMany()
       return store
     } catch (error) {
       await store.close()
@@ -128,7 +136,7 @@ export class RowStore<K extends ExampleKind> {
     if ((this.#dropped[number >> 3]! & bit) !== 0) return
     this.#dropped[number >> 3]! |= bit
     this.#skip(row)
-    if (!this.#isCollecting) this.#stopIfTooMany()
+    if (!this.#isCollecting) this.stopIfTooMany()
   }
 
   /** Bad rows that are found meanwhile are one error at the end, instead of any other error. */
@@ -138,7 +146,7 @@ export class RowStore<K extends ExampleKind> {
       return await work()
     } finally {
       this.#isCollecting = false
-      this.#stopIfTooMany()
+      this.stopIfTooMany()
     }
   }
 
@@ -172,7 +180,6 @@ export class RowStore<K extends ExampleKind> {
         }
       before += file.bytes
     }
-    this.#stopIfTooMany()
   }
 
   #checked(read: ReadRow<Rows[K]>): ReadRow<Rows[K]> {
@@ -187,11 +194,12 @@ export class RowStore<K extends ExampleKind> {
 
   #skip(row: SkippedRow): void {
     this.skipped[row.reason] = (this.skipped[row.reason] ?? 0) + 1
-    if (!harmless.has(row.reason)) this.#bad.add(row.where, row.message)
+    if (!harmless.has(row.reason)) this.#bad.add(row.where, row.message, this.#name)
     this.options.onSkipped?.(row)
   }
 
-  #stopIfTooMany(): void {
+  /** More bad rows than are allowed are an error. */
+  stopIfTooMany(): void {
     const { maxBadRows } = this.options
     if (this.#bad.count <= maxBadRows) return
     throw this.#bad.error(

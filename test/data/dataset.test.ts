@@ -228,6 +228,28 @@ describe('bad rows', () => {
     ])
   })
 
+  it('of data and of validationData are one error, and count together', async () => {
+    write('rows.jsonl', '{"text":"fine"}\n{"text":""}\n{"txt":1}\n')
+    write('held.jsonl', '{"text":"fine"}\n{"text":""}\n')
+    const error: Error = await open('conversations', 'rows.jsonl', { validationData: 'held.jsonl' }).catch(
+      error => error,
+    )
+    expect(error.message.split('\n')).toEqual([
+      'rows.jsonl and held.jsonl: 3 bad rows',
+      '  rows.jsonl:2: text: empty; add text, or remove the row',
+      expect.stringMatching(/^ {2}rows\.jsonl:3: no conversations/),
+      '  held.jsonl:2: text: empty; add text, or remove the row',
+      'Fix them, or set maxBadRows to skip up to that many.',
+    ])
+    const held = { validationData: 'held.jsonl', maxBadRows: 3 }
+    expect((await open('conversations', 'rows.jsonl', held)).report).toMatchObject({ train: 1, validation: 1 })
+    await expect(open('conversations', 'rows.jsonl', { ...held, maxBadRows: 2 })).rejects.toThrow(/maxBadRows \(2\)/)
+    write('fine.jsonl', '{"text":"fine"}\n')
+    await expect(open('conversations', 'fine.jsonl', { validationData: 'held.jsonl' })).rejects.toThrow(
+      /^held\.jsonl: a bad row\n {2}held\.jsonl:2: text: empty/,
+    )
+  })
+
   it('and nothing else is an error too', async () => {
     write('empty.jsonl', '')
     await expect(open('conversations', 'empty.jsonl')).rejects.toThrow('data: no rows in empty.jsonl')

@@ -23,7 +23,7 @@ import { cudaDevice, type Device, type DType, resolveDevice } from '../../tensor
 import { ChatTemplateError, Tokenizer, tokenizerFingerprint } from '../../text/index.js'
 import { generationCacheShare } from '../run/open-generator.js'
 import { checkGenerator } from './check-generator.js'
-import { countTooLong, type TooLong } from './count-lengths.js'
+import { countTooLong, encodeHeldOut, type TooLong } from './count-lengths.js'
 import { type BatchSize, largestBatch, type SequenceLength } from './largest-batch.js'
 import {
   cacheBytes,
@@ -251,6 +251,7 @@ export async function checkExamples(
 async function encodeAll(dataset: Dataset<ExampleKind>, tokenizer: Tokenizer): Promise<void> {
   const rows = dataset.train(tokenizer)
   while (rows.cursor.epoch === 0) await rows.take(64)
+  await encodeHeldOut(dataset, tokenizer)
 }
 
 async function isEmpty(examples: ExampleSet<unknown>): Promise<boolean> {

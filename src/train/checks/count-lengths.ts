@@ -32,6 +32,16 @@ export function countTooLong(dataset: Dataset<ExampleKind>, options: CountOption
   return dataset.collectingBadRows(() => countAll(dataset, options))
 }
 
+/** Finds the bad rows among those that are held out. */
+export async function encodeHeldOut(
+  dataset: Dataset<ExampleKind>,
+  tokenizer: Tokenizer,
+  signal?: AbortSignal,
+): Promise<void> {
+  const heldOut = dataset.validation(tokenizer)
+  if (heldOut) for await (const _ of heldOut.parts(part)) signal?.throwIfAborted()
+}
+
 async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): Promise<TooLong> {
   const { tokenizer, generation, limit, signal } = options
   const rows = dataset.train(tokenizer)
@@ -52,6 +62,7 @@ async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): P
       }
     }
   }
+  await encodeHeldOut(dataset, tokenizer, signal)
   if (!generation)
     return {
       option: 'maxLength',
