@@ -222,6 +222,7 @@ void defineRecording(napi_env env, napi_value exports, Bridge *b);
 void defineRunning(napi_env env, napi_value exports, Bridge *b);
 void defineCollectives(napi_env env, napi_value exports, Bridge *b);
 void defineMachine(napi_env env, napi_value exports, Bridge *b);
+void definePictures(napi_env env, napi_value exports, Bridge *b);
 // Runs work on a runner's thread; the promise gives its results, after the handle that `keep` makes of them.
 napi_value startOn(Call &c, Runner &runner, std::function<std::vector<IValue>()> work, std::function<double(std::vector<IValue> &)> keep = nullptr);
 // On the JavaScript thread, when the runner has done a job: settles its promise.

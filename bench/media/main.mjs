@@ -1,5 +1,6 @@
 /**
- * Images per second from files to what a model reads, beside transformers' fast (torchvision) processor with as many threads.
+ * Images per second from files to what a model reads, beside transformers' fast (torchvision) processor with as many threads. Then
+ * what images cost a model: samples that share one, and batches of images and text, packed and padded.
  *
  *   npm run bench:media              the table
  *   npm run bench:media -- --check   the same, and exit code 1 when a promise is not kept
@@ -16,6 +17,7 @@ import { MediaProcessor } from 'whetstone/media'
 import { record, Tensor, threads } from 'whetstone/tensor'
 import { cutPatches } from '#whetstone/decoder'
 import { inTurns, printTable, startPython } from '../harness.mjs'
+import { measureSharing } from './sharing.mjs'
 
 const COUNT = 24
 const shapes = [
@@ -133,5 +135,7 @@ for (const shape of shapes) {
 }
 python?.close()
 rmSync(folder, { recursive: true })
-const kept = printTable(['images', 'Whetstone', 'transformers', 'ratio'], rows)
-if (process.argv.includes('--check') && !kept) process.exitCode = 1
+const fast = printTable(['images', 'Whetstone', 'transformers', 'ratio'], rows)
+console.log('')
+const shared = await measureSharing()
+if (process.argv.includes('--check') && !(fast && shared)) process.exitCode = 1

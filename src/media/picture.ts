@@ -1,7 +1,7 @@
+import type { Picture } from '../tensor/index.js'
 import { type DecodeLimits, decodeImage } from './decode.js'
 import type { RawPixels } from './inputs.js'
 import { MediaError } from './media-error.js'
-import type { Picture } from './resize.js'
 
 /** The pixels of an image file, or those that were given. */
 export async function pictureOf(source: Uint8Array | RawPixels, limits: DecodeLimits): Promise<Picture> {

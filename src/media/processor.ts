@@ -1,5 +1,6 @@
 /** Images and videos as a model reads them: found, decoded, resized, named by their content, and kept for the next time. */
 import { availableParallelism } from 'node:os'
+import { resizePicture } from '../tensor/index.js'
 import { ByteCache } from './byte-cache.js'
 import { contentHash } from './content-hash.js'
 import type { DecodeLimits } from './decode.js'
@@ -12,7 +13,6 @@ import { pictureOf } from './picture.js'
 import type { PreparedMedia } from './placeholders.js'
 import type { MediaConfig, PixelBounds } from './processor-config.js'
 import { fileName, type ReadOptions, readBytes } from './read-file.js'
-import { resizePicture } from './resize.js'
 import { Turns } from './turns.js'
 import { videoFrames } from './video-frames.js'
 

@@ -76,6 +76,15 @@ interface Native extends WatchdogNative, Partial<CollectivesNative> {
   useStream(stream: number): number
   streamWaits(waiting: number, other: number): void
   synchronize(deviceType: number, deviceIndex: number): Promise<Float64Array>
+  resizePicture(
+    pixels: Uint8Array,
+    room: Uint8Array,
+    height: number,
+    width: number,
+    newHeight: number,
+    newWidth: number,
+  ): Promise<Uint8Array>
+  releaseBytes(array: Uint8Array): void
   machine(): {
     libtorchVersion: string
     operatorCount: number

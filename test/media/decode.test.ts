@@ -6,7 +6,7 @@ import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { decodeAnimation, decodeImage } from '../../src/media/decode.js'
 import { mediaLimits } from '../../src/media/index.js'
-import { resizePicture } from '../../src/media/resize.js'
+import { resizePicture } from '../../src/tensor/index.js'
 import { mediaTables } from '../support/media-tables.js'
 
 const folder = fileURLToPath(new URL('../fixtures/media', import.meta.url))

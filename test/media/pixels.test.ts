@@ -11,7 +11,7 @@ import {
   runLengths,
   type VisionFamily,
 } from '../../src/media/index.js'
-import { resizePicture } from '../../src/media/resize.js'
+import { resizePicture } from '../../src/tensor/index.js'
 import type { MediaPixels } from '../../src/sequence/index.js'
 import { memoryUse, SafetensorsFile } from '../../src/tensor/index.js'
 import { mediaTables, positionRules } from '../support/media-tables.js'

@@ -42,6 +42,8 @@ export interface VisionCase {
   >
   train: Steps
   train_frozen_vision: Steps
+  /** How far log-probabilities move for a named mistake. */
+  sensitivity: Record<string, number>
 }
 
 export interface VisionGolden {
