@@ -2,7 +2,8 @@
  * Files to pixels. Everything that programs disagree on is settled here, once: EXIF orientation is applied, colour profiles are
  * ignored, 8 bits a channel. What is transparent is composed on white where pixels are resized.
  */
-import { formatProblem, imageFormat } from './format.js'
+import type { Metadata } from 'sharp'
+import { formatProblem, imageFormat, isPlain } from './format.js'
 import { MediaError } from './media-error.js'
 import { loadSharp } from './sharp.js'
 
@@ -48,7 +49,8 @@ async function decode(bytes: Uint8Array, limits: DecodeLimits, { pages, autoOrie
   const open = () =>
     sharp(bytes, { ignoreIcc: true, limitInputPixels: limits.maxPixels, failOn: 'error', pages, autoOrient })
   try {
-    const { space, pages: frames = 1, pageHeight, width = 0, height = 0, delay } = await open().metadata()
+    const header: Partial<Metadata> = isPlain(bytes) ? {} : await open().metadata()
+    const { space, pages: frames = 1, pageHeight, width = 1, height = 1, delay } = header
     if (space === 'cmyk')
       throw new MediaError('format', 'it is a CMYK image, whose conversion to RGB is not exact; save it as RGB')
     if (width * height < 1) throw new MediaError('empty', `it has ${width} x ${height} pixels`)

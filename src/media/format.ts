@@ -17,6 +17,22 @@ export function imageFormat(bytes: Uint8Array): ImageFormat | undefined {
   return undefined
 }
 
+/** Whether it can only be one frame that becomes RGB exactly. Most files are that, and their header need not be read before. */
+export function isPlain(bytes: Uint8Array): boolean {
+  const format = imageFormat(bytes)
+  return format === 'png' || (format === 'jpeg' && [1, 3].includes(jpegComponents(bytes) ?? 0))
+}
+
+/** Components of a pixel, by the first frame header: 1 (grey), 3 (YCbCr) or 4 (CMYK). */
+function jpegComponents(bytes: Uint8Array): number | undefined {
+  for (let at = 2; at + 9 < bytes.length && bytes[at] === 0xff; at += 2 + bytes[at + 2]! * 256 + bytes[at + 3]!) {
+    const marker = bytes[at + 1]!
+    // Between the frame headers are tables: C4 (Huffman), C8 and CC.
+    if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) return bytes[at + 9]
+  }
+  return undefined
+}
+
 /** Formats that are recognised, to say why they are refused. */
 function refusal(head: string): string | undefined {
   const brand = head.slice(4, 8) === 'ftyp' ? head.slice(8, 12) : undefined

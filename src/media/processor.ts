@@ -1,6 +1,6 @@
 /** Images and videos as a model reads them: found, decoded, resized, named by their content, and kept for the next time. */
 import { availableParallelism } from 'node:os'
-import { resizePicture } from '../tensor/index.js'
+import { releaseBytes, resizePicture } from '../tensor/index.js'
 import { ByteCache } from './byte-cache.js'
 import { contentHash } from './content-hash.js'
 import type { DecodeLimits } from './decode.js'
@@ -120,6 +120,8 @@ export class MediaProcessor {
         const picture = await pictureOf(source, this.#limits)
         const target = frameSize(picture, 1, this.config, 'image')
         const frames = await resizePicture(picture, target)
+        // Pixels that were given belong to the caller.
+        if (source instanceof Uint8Array && frames !== picture.data) releaseBytes(picture.data)
         return { kind: 'image', hash, frames, grid: gridOf(target, 1, this.config) }
       })
     })

@@ -11,9 +11,8 @@ import {
   runLengths,
   type VisionFamily,
 } from '../../src/media/index.js'
-import { resizePicture } from '../../src/tensor/index.js'
 import type { MediaPixels } from '../../src/sequence/index.js'
-import { memoryUse, SafetensorsFile } from '../../src/tensor/index.js'
+import { memoryUse, resizePicture, SafetensorsFile } from '../../src/tensor/index.js'
 import { mediaTables, positionRules } from '../support/media-tables.js'
 
 interface Golden {

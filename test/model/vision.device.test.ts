@@ -44,6 +44,37 @@ describe.each(visionFamilies.flatMap(name => dtypes.map(given => ({ name, ...giv
       model.dispose()
     })
 
+    test('rows of images and text, packed and padded; a frozen tower computes each image once', async () => {
+      const whole = await LocalModel.load(directory, { role: 'language', device, dtype })
+      const frozen = await LocalModel.load(directory, { role: 'language', device, dtype, freezeVision: 'all' })
+      const all = new Map(
+        sequences.flatMap(({ media }) => media.map(({ pixels }) => [pixels.hash, pixels.grid] as const)),
+      )
+      const patches = [...all.values()].reduce((sum, [t, h, w]) => sum + t * h * w, 0)
+      const before = await frozen.score(sequences, { packing: 'on' })
+      const losses: number[][] = [[], []]
+      for (const [k, model] of [whole, frozen].entries())
+        for (const packing of ['on', 'off'] as const)
+          await model.forwardBackward(
+            responses,
+            outputs => {
+              for (const { logprobs } of outputs) losses[k]!.push(...logprobs)
+              return outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1e-3) }))
+            },
+            { packing },
+          )
+      expect(farthest(losses[1]!, losses[0]!)).toBeLessThan(allowed)
+      const tower = (model: typeof whole) => model.vision!.computedPatches / patches
+      expect(tower(frozen)).toBe(1)
+      expect(tower(whole)).toBeGreaterThanOrEqual(2)
+      await frozen.step({ lr: 1e-3 })
+      const after = await frozen.score(sequences)
+      expect(tower(frozen)).toBe(1)
+      expect(after).not.toEqual(before)
+      whole.dispose()
+      frozen.dispose()
+    })
+
     // Generation on CUDA is in 16 bits.
     const generates = dtype === 'bfloat16'
     test.runIf(generates)('an engine gives the log-probabilities of score, with prompts in chunks too', async () => {
