@@ -56,6 +56,7 @@ export {
   type TrainingResult,
   TrainingRun,
 } from './api/index.js'
+export { defineEnvironment, defineTool, toolEnvironment } from './environment/index.js'
 export { ConfigError, type ErrorCode, errorCodes, InputError, type Problem, WhetstoneError } from './errors/index.js'
 export { FastExperienceMaker } from './experience/index.js'
 export { defineEstimator, defineLoss } from './maths/index.js'

@@ -166,6 +166,7 @@ async function overlap() {
       const { groups, seconds, rewardOverlap } = slow.collected
       const inputs = groups.flat().map(({ sequence, sample: { finishReason, sample }, texts }) => ({
         ...texts,
+        answer: texts.response,
         query: texts.promptRaw + texts.responseRaw,
         sequence,
         row: sequence.row,

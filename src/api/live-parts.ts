@@ -21,6 +21,7 @@ import {
 import type { Generator } from '../rollout/index.js'
 import { Tokenizer } from '../text/index.js'
 import { defineGenerator, type GeneratorDefinition, type LiveParts, type RawConfig } from '../train/index.js'
+import { environmentPart, environmentText } from './environment-part.js'
 import { rewardParts } from './reward-parts.js'
 import { type Rows, spoolRows } from './spool-rows.js'
 
@@ -91,6 +92,11 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
     const write = (path: string): Promise<void> => writeFile(path, rewards.text)
     add(values, 'rewards', { option: 'rewards', allow: 'rewards', name: 'data/rewards.txt', write })
   }
+  const environment = environmentPart(values)
+  if (environment) {
+    const write = (path: string): Promise<void> => writeFile(path, environmentText(environment))
+    add(values, 'environment', { option: 'environment', allow: 'environment', name: 'data/environment.txt', write })
+  }
   const generator = isGenerator(values.generator) ? values.generator : undefined
   // Not the engine of this process: the options are checked against what this one can do.
   if (generator) values.generator = { type: liveGenerator(generator) }
@@ -98,7 +104,7 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
 
   const { model, reference, critic = models['critic.model'] } = models
   const given = { rewards: rewards?.options, rewardNames: rewards?.names }
-  const live = { model, reference, critic, tokenizer, processor, generator, ...given } as LiveParts
+  const live = { model, reference, critic, tokenizer, processor, generator, environment, ...given } as LiveParts
   const place = async (how: Placing): Promise<void> => {
     for (const part of parts) await placePart(part, how, directory)
   }

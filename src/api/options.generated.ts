@@ -66,8 +66,12 @@ export interface ExperiencePlain {
   estimatorOptions?: ExperienceWritten['estimatorOptions']
   /** epsilon added to the standard deviation that group_norm, grpo and cpgd divide by @defaultValue `1e-9` */
   groupNormEps?: ExperienceWritten['groupNormEps']
-  /** discount factor per token @defaultValue `1` */
+  /** discount factor per sampled token @defaultValue `1` */
   gamma?: ExperienceWritten['gamma']
+  /** discount factor per turn of an episode, beside gamma @defaultValue `1` */
+  turnGamma?: ExperienceWritten['turnGamma']
+  /** GiGPO: weight of comparing turns that acted in the same state (stateKey); 0: none @defaultValue `1` */
+  stepWeight?: ExperienceWritten['stepWeight']
   /** lambda of GAE @defaultValue `0.95` */
   lambd?: ExperienceWritten['lambd']
   /** per-token KL estimator: k1, k2 or k3 (default k1; k3 with useKlLoss) */

@@ -11,7 +11,7 @@ import {
 } from '../reward/index.js'
 
 /** Rows of a file have any columns. */
-type RowOf<Row extends object> = object extends Row ? RewardRow : Row
+export type RowOf<Row extends object> = object extends Row ? RewardRow : Row
 
 /** A reward of one sample; `row` has the type of the rows. */
 export interface RewardFunction<Row extends object = object> {

@@ -3,6 +3,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { DataSpec } from '../data/index.js'
+import type { Environment, Tool } from '../environment/index.js'
 import { InputError } from '../errors/index.js'
 import { LocalModel, type MultimodalProcessor, type Role, type TokenModel } from '../model/index.js'
 import { type Report, silentReport } from '../progress/index.js'
@@ -23,7 +24,7 @@ import {
   trainings,
 } from '../train/index.js'
 import { givenParts } from './live-parts.js'
-import type { Rewards } from './reward-parts.js'
+import type { Rewards, RowOf } from './reward-parts.js'
 import { runTraining } from './run-training.js'
 import type { Rows } from './spool-rows.js'
 import { TrainingRun } from './training-run.js'
@@ -98,8 +99,30 @@ interface PtxOptions extends RlPlainPtx {
   readonly data: Data
 }
 
+interface Scored<Row extends object> {
+  /** A reward: a file, a function of one sample, a source such as `defineReward(...)` gives, or a list of them. */
+  readonly rewards: Rewards<Row>
+}
+
+interface InEnvironment<Row extends object> {
+  /** Samples are episodes of this environment: a file, or an environment of the program. It may give the rewards. */
+  readonly environment: RlInput['environment'] | Environment<RowOf<Row>>
+}
+
+interface WithTools {
+  /** Tools that the model may call before it answers: names and files, or tools of the program. */
+  readonly tools: RlInput['tools'] | readonly Tool[]
+}
+
+/** Rewards may be left out where an environment gives them. */
+type Judged<Row extends object> =
+  | (Scored<Row> & Partial<InEnvironment<Row> & WithTools>)
+  | (Partial<Scored<Row>> & InEnvironment<Row>)
+
 /** Options of `rl` whose preset is given: those of `grpo` and `ppo`. */
-export interface PresetOptions<Row extends object = object>
+export type PresetOptions<Row extends object = object> = RolloutOptions<Row> & Judged<Row>
+
+interface RolloutOptions<Row extends object>
   extends RlPlain,
     OnRows<Row>,
     OfModel<'language'>,
@@ -109,13 +132,11 @@ export interface PresetOptions<Row extends object = object>
   readonly critic?: CriticOptions
   /** Supervised data that every update also trains on. */
   readonly ptx?: PtxOptions
-  /** A reward: a file, a function of one sample, a source such as `defineReward(...)` gives, or a list of them. */
-  readonly rewards: Rewards<Row>
   /** The engine that generates the samples: settings as in a config, a definition, or a generator of the program. */
   readonly generator?: RlInput['generator'] | GeneratorDefinition | Generator
 }
 
-export interface RlOptions<Row extends object = object> extends PresetOptions<Row> {
+export type RlOptions<Row extends object = object> = PresetOptions<Row> & {
   /** Preset of options, or your own (`defineAlgorithm`, or its file); options that are given here win. @defaultValue `"grpo"` */
   readonly algorithm?: RlInput['algorithm']
 }

@@ -27,6 +27,7 @@ const fieldNames: Readonly<Record<keyof RolloutSample, string>> = {
   logprobs: 'logprobs',
   refLogprobs: 'ref_logprobs',
   values: 'values',
+  turns: 'turns',
 }
 
 /** All samples of a file, in the order of its lines. Bad lines are one InputError that lists them. */

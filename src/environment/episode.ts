@@ -14,6 +14,8 @@ export interface Turn {
   /** The messages among them. */
   readonly messages: readonly ChatMessage[]
   readonly completion: Completion
+  /** Sampled tokens. */
+  readonly length: number
   /** The turn of the policy as a message, with its calls. */
   readonly message: ChatMessage
   /** Sampled text without special tokens, reasoning and calls. */

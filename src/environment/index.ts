@@ -11,6 +11,7 @@
  *   run: ({ a, b }) => String(a + b),
  * })
  */
+export { calculate, calculator } from './calculator.js'
 export * from './environment.js'
 export * from './episode.js'
 export { EnvironmentError } from './errors.js'
@@ -23,3 +24,4 @@ export { endRecord, historyOf, restoredOutcome } from './recorded.js'
 export { type AttemptOptions, type EpisodeWorld, runAttempt } from './run-attempt.js'
 export { type AskedEpisode, runEpisode, runEpisodes } from './run-episodes.js'
 export * from './tool.js'
+export { type ToolEnvironmentOptions, toolEnvironment } from './tool-environment.js'

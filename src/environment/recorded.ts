@@ -75,6 +75,7 @@ export async function restoredOutcome(
       observationIds,
       messages,
       completion,
+      length: completion.responseIds.length,
       message: messageOfTurn(said.text, said.reasoning, calls),
       text: said.text,
       calls,

@@ -158,6 +158,7 @@ async function speak(
       observationIds,
       messages: added,
       completion,
+      length: completion.responseIds.length,
       message,
       text: said.text,
       calls: checked,

@@ -27,6 +27,8 @@ export const errorCodes = {
   WHETSTONE_REWARD_STOPPED: 'a reward failed, and onRewardFailure is stop',
   WHETSTONE_REWARDS_LOST: 'no sample of a rollout got a reward',
   WHETSTONE_ENGINE: 'an inference server failed',
+  WHETSTONE_ENVIRONMENT: 'an environment, its tools or its chat template cannot be used',
+  WHETSTONE_ENVIRONMENT_LOST: 'every episode of a rollout failed',
   WHETSTONE_ENGINE_LOST: 'no inference server answers any more',
   WHETSTONE_LAUNCH: 'an inference server could not be started',
   WHETSTONE_MLFLOW: 'an MLflow server refused, or could not be reached',

@@ -1,10 +1,16 @@
 /**
  * Generates and rewards samples at the same time, until every group is complete and the batch has the requested number of groups.
  */
+import {
+  type AskedEpisode,
+  type EpisodeOutcome,
+  type EpisodeRules,
+  episodeWorld,
+  runEpisodes,
+} from '../environment/index.js'
 import { linkedController } from '../errors/index.js'
 import { configuredOverlongPenalty } from '../maths/index.js'
 import {
-  decodeRewardInput,
   type FailedReward,
   type PromptMedia,
   promptMedia,
@@ -12,18 +18,20 @@ import {
   type RewardInput,
   type RewardOutcome,
 } from '../reward/index.js'
-import type { GenerationRequest, Generator, Outcome, Sample, SamplingParams } from '../rollout/index.js'
-import { type MediaItem, trainedCount, withSampled } from '../sequence/index.js'
+import type { GenerationRequest, Generator, Outcome, SamplingParams } from '../rollout/index.js'
+import type { MediaItem } from '../sequence/index.js'
 import type { Tokenizer } from '../text/index.js'
-import type { Collected, ScoredSample } from './collected.js'
+import { type Collected, type ScoredSample, sampledCount } from './collected.js'
 import type { ExperienceConfig } from './config.js'
 import { completeGroup, type GroupMember, selectGroups } from './dynamic-sampling.js'
-import { EngineLostError, RewardsLostError } from './errors.js'
+import { withEnvironmentReward } from './environment-rewards.js'
+import { EngineLostError, EnvironmentLostError, RewardsLostError } from './errors.js'
 import type { Dropped } from './experience.js'
 import type { MakeOptions } from './maker-options.js'
 import { ModelGate } from './model-gate.js'
 import type { Turns } from './model-turns.js'
 import { countPrompts, type EncodedPrompt } from './prompts.js'
+import { lossOf, type RolledOut, rolledOut } from './rolled-out.js'
 import type { JournalledReward, RolloutJournal } from './rollout-journal.js'
 
 interface CollectOptions {
@@ -31,6 +39,10 @@ interface CollectOptions {
   readonly name: string
   readonly generator: Generator
   readonly rewards: RewardComputationEngine
+  /** How samples are episodes of an environment; undefined: they are single responses. */
+  readonly episodes: EpisodeRules | undefined
+  /** `only`: the environment alone gives rewards. */
+  readonly environmentRewards: 'only' | 'added'
   readonly tokenizer: Tokenizer
   readonly config: ExperienceConfig
   readonly turns: Turns
@@ -58,6 +70,13 @@ function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): Samplin
   }
 }
 
+/** What scoring a sample needs of its round. */
+interface Scoring {
+  readonly gate: ModelGate
+  readonly round: JournalledReward[]
+  readonly signal: AbortSignal
+}
+
 /** One attempt at a group: a prompt and the samples asked for, from `first` on. */
 interface Attempt {
   readonly prompt: EncodedPrompt
@@ -67,9 +86,6 @@ interface Attempt {
   state: 'open' | 'whole' | 'incomplete' | 'refused'
 }
 
-/** Further samples of a group that lost some, in all as many again as it should have. */
-const samplesPerPlace = 2
-
 export class Collector {
   private readonly dropped: Dropped[] = []
   private readonly seconds = { encoding: 0, generation: 0, reward: 0 }
@@ -78,8 +94,17 @@ export class Collector {
   private requests = 0
   private readonly failures: FailedReward[] = []
   private readonly media = new Map<EncodedPrompt, PromptMedia>()
+  private readonly faults: string[] = []
 
   constructor(private readonly options: CollectOptions) {}
+
+  /**
+   * Further samples of a group that lost some, in all as many again as it should have. Episodes are not replaced: those that fail are
+   * often the long ones, and a group without them would be another task.
+   */
+  private get samplesPerPlace(): number {
+    return this.options.episodes ? 1 : 2
+  }
 
   async collect(prompts: readonly EncodedPrompt[]): Promise<Collected> {
     const { config } = this.options
@@ -92,7 +117,9 @@ export class Collector {
       const scored = next.some(({ members }) => [...members.values()].some(found => found !== 'lost'))
       // If all samples failed, more samples would fail in the same way.
       if (!scored && this.failures.length > 0) throw new RewardsLostError(this.failures)
+      if (!scored && this.faults.length > 0) throw new EnvironmentLostError(this.faults)
       this.failures.length = 0
+      this.faults.length = 0
       const selection = selectGroups({
         needed: prompts.length,
         rounds: rounds.map(round => round.map(one => this.rewardsOf(one))),
@@ -152,7 +179,7 @@ export class Collector {
     if (one.state !== 'whole') return 'incomplete'
     const { config } = this.options
     return wholeGroup(one, config.nSamplesPerPrompt).map(
-      ({ reward, sequence }) => reward.reward + configuredOverlongPenalty(trainedCount(sequence), config),
+      one => one.reward.reward + configuredOverlongPenalty(sampledCount(one), config),
     )
   }
 
@@ -187,7 +214,7 @@ export class Collector {
         const decision =
           members.length === 0
             ? ({ kind: 'sample', sampleIndices: first } as const)
-            : completeGroup({ members, nSamplesPerPrompt, maxSamples: samplesPerPlace * nSamplesPerPrompt })
+            : completeGroup({ members, nSamplesPerPrompt, maxSamples: this.samplesPerPlace * nSamplesPerPrompt })
         if (decision.kind === 'sample') wanted.push({ one, indices: decision.sampleIndices })
         else if (decision.kind === 'complete') one.state = 'whole'
         else {
@@ -203,8 +230,10 @@ export class Collector {
   /** Generates samples; each gets its reward while others still generate. What the journal knows is not generated again. */
   private async sample(wanted: readonly { one: Attempt; indices: readonly number[] }[]): Promise<void> {
     const { generator, journal, turns, signal } = this.options
-    const { known, requests, byRequest } = this.divide(wanted)
-    if (requests.length > 0) await turns.beginGeneration()
+    const { episodes } = this.options
+    const { known, requests, byRequest } = episodes ? noRequests : this.divide(wanted)
+    const asked = episodes ? askedEpisodes(wanted) : []
+    if (requests.length + asked.length > 0) await turns.beginGeneration()
     const stop = linkedController([signal])
     const both = stop.signal
     const tasks: Promise<void>[] = []
@@ -213,7 +242,7 @@ export class Collector {
     const calls: { start: number; end: number }[] = []
     const started = performance.now()
     let failure: { error: unknown } | undefined
-    const total = requests.reduce((sum, { n = 1 }) => sum + n, known.length)
+    const total = requests.reduce((sum, { n = 1 }) => sum + n, known.length + asked.length)
     const done = { generating: known.length, rewards: 0 }
     let stage: keyof typeof done = 'generating'
     const tell = (): void => this.options.onProgress?.({ stage, done: done[stage], total })
@@ -224,14 +253,14 @@ export class Collector {
       })
       tasks.push(task)
     }
-    const take = (one: Attempt, outcome: Outcome): void => {
-      const sample = this.finished(one, outcome)
-      if (!sample) done.rewards++
-      if (!sample) return
+    const take = (one: Attempt, outcome: Outcome | EpisodeOutcome): void => {
+      const work = this.scoring(one, outcome, { gate, round, signal: both })
+      if (!work) done.rewards++
+      if (!work) return
       const call = { start: performance.now(), end: Number.POSITIVE_INFINITY }
       calls.push(call)
       begin(
-        this.score(one, sample, gate, round, both).finally(() => {
+        work.finally(() => {
           call.end = performance.now()
           done.rewards++
           if (stage === 'rewards') tell()
@@ -253,6 +282,14 @@ export class Collector {
         done.generating++
         tell()
       }
+      if (episodes)
+        for await (const { one, outcome } of this.runEpisodes(episodes, asked, both)) {
+          signal?.throwIfAborted()
+          if (failure) break
+          take(one, outcome)
+          done.generating++
+          tell()
+        }
       const generated = performance.now()
       stage = 'rewards'
       tell()
@@ -310,49 +347,59 @@ export class Collector {
     return { known, requests, byRequest }
   }
 
-  private finished(one: Attempt, outcome: Outcome): Sample | undefined {
-    const { prompt } = one
-    if (outcome.kind === 'completed' && outcome.finishReason !== 'abort') return outcome
-    one.members.set(outcome.sample, 'lost')
-    if (outcome.kind === 'completed')
-      this.drop(prompt, outcome.sample, 'generation', 'aborted', 'the engine gave it up')
-    else this.drop(prompt, outcome.sample, 'generation', outcome.reason, outcome.message)
+  /** Outcomes as they come. What the journal has of an episode is not run again. */
+  private async *runEpisodes(rules: EpisodeRules, asked: readonly AskedOf[], signal: AbortSignal) {
+    const { name, generator, journal, config, tokenizer } = this.options
+    const sampling = { ...samplingParams(config, tokenizer), maxNewTokens: config.maxNewTokens }
+    const world = episodeWorld(rules, { name, generator, sampling, journal, signal })
+    try {
+      for await (const { asked: of, outcome } of runEpisodes(world, asked, { signal }))
+        yield { one: (of as AskedOf).one, outcome }
+    } finally {
+      await world.turns.close()
+    }
+  }
+
+  /** The work of scoring a sample; undefined where the sample was lost. */
+  private scoring(one: Attempt, outcome: Outcome | EpisodeOutcome, context: Scoring): Promise<void> | undefined {
+    const lost = lossOf(outcome)
+    if (!lost)
+      return this.score(
+        one,
+        rolledOut(outcome, one.prompt, { tokenizer: this.options.tokenizer, media: this.mediaOf(one.prompt) }),
+        context,
+      )
+    const { sample, stage, reason, message, of } = lost
+    one.members.set(sample, 'lost')
+    this.drop(one.prompt, sample, stage, reason, message)
     // A problem of the prompt is a problem of all its samples.
-    if (outcome.kind === 'rejected') one.state = 'refused'
+    if (of === 'prompt') one.state = 'refused'
+    if (of === 'environment') this.faults.push(`${reason}: ${message}`)
+    if (of === 'score') this.failures.push({ kind: 'failed', reason: 'threw', message, source: 'environment' })
     return undefined
   }
 
-  private async score(
-    one: Attempt,
-    sample: Sample,
-    gate: ModelGate,
-    round: JournalledReward[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { tokenizer } = this.options
+  private async score(one: Attempt, rolled: RolledOut, { gate, round, signal }: Scoring): Promise<void> {
     const { prompt } = one
-    const { messages, label, target } = prompt
-    const sequence = withSampled(prompt.sequence, sample.responseIds)
-    const { finishReason, sample: index } = sample
-    const seen = this.mediaOf(prompt)
-    const known = { messages, label, target, finishReason, sample: index, ...seen.inputs }
-    const judged = seen.media.length === 0 ? sequence : { ...sequence, media: seen.media }
-    const decoding = decodeRewardInput(tokenizer, { ...known, sequence: judged })
-    gate.expect(decoding)
-    const input = await decoding
+    const { facts, sequences, turns, decode } = rolled
+    const decoding = decode()
+    gate.expect(decoding.then(({ input }) => input))
+    const { input, texts } = await decoding
     const reward = await this.reward(input, gate, round, signal)
     if (reward.kind === 'failed') {
-      one.members.set(sample.sample, 'lost')
+      one.members.set(facts.sample, 'lost')
       this.failures.push(reward)
-      this.drop(prompt, sample.sample, 'reward', reward.reason, `${reward.source}: ${reward.message}`)
+      this.drop(prompt, facts.sample, 'reward', reward.reason, `${reward.source}: ${reward.message}`)
       return
     }
-    const { prompt: text, response, promptRaw, responseRaw } = input
-    one.members.set(sample.sample, {
+    const [sequence, ...further] = sequences
+    one.members.set(facts.sample, {
       prompt,
-      sequence,
-      sample,
-      texts: { prompt: text, response, promptRaw, responseRaw },
+      sequence: sequence!,
+      ...(further.length > 0 ? { further } : {}),
+      ...(turns ? { turns } : {}),
+      sample: facts,
+      texts,
       reward,
     })
   }
@@ -384,7 +431,8 @@ export class Collector {
     const { promptId, sample } = input
     const known = journal?.reward({ promptId, sample })
     if (known) return known
-    const outcome = await rewards.enqueue(input, { signal, beforeModel: () => gate.wait(promptId, sample) })
+    const given = await rewards.enqueue(input, { signal, beforeModel: () => gate.wait(promptId, sample) })
+    const outcome = this.options.environmentRewards === 'added' ? withEnvironmentReward(given, input) : given
     if (journal && rewards.asksModels) round.push({ promptId, sample, outcome })
     else await journal?.keepRewards([{ promptId, sample, outcome }])
     return outcome
@@ -399,6 +447,19 @@ export class Collector {
     for (const [index, found] of one.members)
       if (found !== 'lost') this.drop(one.prompt, index, 'group', reason, message)
   }
+}
+
+const noRequests = { known: [], requests: [], byRequest: new Map<string, Attempt>() }
+
+type AskedOf = AskedEpisode & { readonly one: Attempt }
+
+/** In the order of prompts and samples: earlier ones start first. */
+function askedEpisodes(wanted: readonly { one: Attempt; indices: readonly number[] }[]): AskedOf[] {
+  return wanted.flatMap(({ one, indices }) => {
+    const { sequence, messages = [], label, target } = one.prompt
+    const task = { row: sequence.row, messages, label, target }
+    return indices.map(sample => ({ one, task, promptId: sequence.promptId, sample }))
+  })
 }
 
 /** By place and index, whichever came first. */

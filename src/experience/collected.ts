@@ -1,20 +1,38 @@
 /** Samples that have their rewards, in whole groups. */
 import type { DataRow } from '../data/index.js'
+import type { Turn } from '../environment/index.js'
 import type { PolicyVersion } from '../model/index.js'
 import type { CombinedReward } from '../reward/index.js'
 import type { Sample } from '../rollout/index.js'
-import type { Sequence } from '../sequence/index.js'
+import { type Sequence, trainedCount } from '../sequence/index.js'
 import type { Dropped, SampleTexts } from './experience.js'
 import type { EncodedPrompt, PromptCounts } from './prompts.js'
+
+/** What the engine says of a sample: of an episode, of all its turns together. */
+export type SampleFacts = Pick<Sample, 'sample' | 'finishReason' | 'policyVersion' | 'versions' | 'logprobs'>
 
 /** A sample with its reward and the texts the reward saw. */
 export interface ScoredSample {
   readonly prompt: EncodedPrompt
-  /** Prompt and response. */
+  /** Prompt and response. Of an episode: its first segment. */
   readonly sequence: Sequence<DataRow>
-  readonly sample: Sample
+  /** Further segments of an episode, where the chat template rewrote the conversation. */
+  readonly further?: readonly Sequence<DataRow>[]
+  /** The turns of an episode. */
+  readonly turns?: readonly Turn[]
+  readonly sample: SampleFacts
   readonly texts: SampleTexts
   readonly reward: CombinedReward
+}
+
+/** All that training reads of a sample. */
+export function sequencesOf({ sequence, further = [] }: Pick<ScoredSample, 'sequence' | 'further'>) {
+  return [sequence, ...further]
+}
+
+/** Sampled tokens. */
+export function sampledCount(sample: Pick<ScoredSample, 'sequence' | 'further'>): number {
+  return sequencesOf(sample).reduce((sum, sequence) => sum + trainedCount(sequence), 0)
 }
 
 /** Samples of one prompt, by index. */

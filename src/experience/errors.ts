@@ -8,6 +8,18 @@ export class EngineLostError extends WhetstoneError {
   override readonly name = 'EngineLostError'
 }
 
+/** Every episode of a round failed. */
+export class EnvironmentLostError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_ENVIRONMENT_LOST'
+  override readonly name = 'EnvironmentLostError'
+
+  constructor(faults: readonly string[]) {
+    super(`no episode ended: all ${faults.length} failed. The first: ${faults[0]}`, {
+      remedy: 'Fix the environment or its tools, then resume with --resume: finished episodes are kept.',
+    })
+  }
+}
+
 /** No sample of a round got a reward. What was generated is in the journal. */
 export class RewardsLostError extends WhetstoneError {
   static override readonly code: ErrorCode = 'WHETSTONE_REWARDS_LOST'

@@ -1,6 +1,7 @@
 /** The result of experience generation: one record per sample, ragged, and statistics of the batch. */
 
 import type { DataRow } from '../data/index.js'
+import type { Turn } from '../environment/index.js'
 import type { AdvantageInfo, Distribution } from '../maths/index.js'
 import type { PolicyVersion } from '../model/index.js'
 import type { Failure as GenerationFailure, Rejection, SampleLogprobs, VersionSpan } from '../rollout/index.js'
@@ -20,6 +21,10 @@ export interface Experience<Row = DataRow> {
   readonly sequence: Sequence<Row>
   /** The sample's index among those of its prompt. */
   readonly sample: number
+  /** The turns of an episode. */
+  readonly turns?: readonly Turn[]
+  /** Of an episode whose conversation the chat template rewrote: which of its sequences this is, from 0. */
+  readonly segment?: number
   /** With special tokens, unless `skipSpecialTokens`; `texts` has both. */
   readonly prompt: string
   readonly response: string

@@ -4,6 +4,7 @@
  */
 
 import type { DataRow, Prompt, PromptRow } from '../data/index.js'
+import { type EpisodeRules, episodeRules } from '../environment/index.js'
 import {
   type DerivedRollout,
   deriveAdvantages,
@@ -19,10 +20,11 @@ import {
   updateKlController,
 } from '../maths/index.js'
 import { RewardComputationEngine } from '../reward/index.js'
-import { type Sequence, trainedCount } from '../sequence/index.js'
+import { promptSequence, type Sequence, trainedCount } from '../sequence/index.js'
+import { promptTurns } from '../text/index.js'
 import { batchInfo } from './batch-info.js'
 import { Collector } from './collect.js'
-import { type Collected, type ScoredSample, withoutStale } from './collected.js'
+import { type Collected, type ScoredSample, sampledCount, sequencesOf, withoutStale } from './collected.js'
 import {
   type ExperienceConfig,
   ExperienceConfigError,
@@ -30,6 +32,7 @@ import {
   type GenerationOptions,
   resolveExperienceConfig,
 } from './config.js'
+import { environmentSource, givesRewards } from './environment-rewards.js'
 import type { Experience, ExperienceBatch, StageSeconds } from './experience.js'
 import { inferSequences } from './inference.js'
 import {
@@ -45,6 +48,7 @@ import {
 import type { Turns } from './model-turns.js'
 import { type EncodedPrompt, encodePrompt, promptLimit, promptRow } from './prompts.js'
 import { rewardsInTurns } from './reward-turns.js'
+import { concatenated } from './rolled-out.js'
 import type { Inference } from './rollout-journal.js'
 
 /** State to save and restore. Plain JSON. */
@@ -72,6 +76,8 @@ export class FastExperienceMaker {
   readonly config: ExperienceConfig
   readonly rewards: RewardComputationEngine
   private readonly turns: Turns
+  private readonly environmentRewards: 'only' | 'added'
+  private rules: Promise<EpisodeRules> | undefined
   private calls = 0
   private klController: KlController
   private runningMoments: RunningMoments = initialRunningMoments
@@ -84,8 +90,10 @@ export class FastExperienceMaker {
     this.config = resolveExperienceConfig(own, { critic: options.critic !== undefined })
     this.klController = restoreKlController(options.klController ?? { kind: 'fixed' })
     this.turns = options.turns ?? turnsOf(options, this.config)
+    this.environmentRewards = options.environment && !givesRewards(rewards) ? 'only' : 'added'
     this.rewards = new RewardComputationEngine({
       ...rewardsInTurns(rewards, this.turns),
+      ...(this.environmentRewards === 'only' ? { sources: [environmentSource] } : {}),
       tokenizer: options.tokenizer,
     })
     checkCapabilities(options, this.config)
@@ -137,8 +145,8 @@ export class FastExperienceMaker {
     const rollout = samples.map((sample, i) => rolloutSample(sample, inferences[i]!))
     const derived = this.getAdvantagesAndReturns(rollout, config)
     if (options.purpose !== 'evaluation') this.learn(derived)
-    const experiences = samples.map((sample, i) =>
-      experienceOf<Row>(sample, inferences[i]!, derived.samples[i]!, config),
+    const experiences = samples.flatMap((sample, i) =>
+      experiencesOf<Row>(sample, inferences[i]!, derived.samples[i]!, config),
     )
     const now = performance.now()
     seconds.advantages = (now - deriving) / 1000
@@ -184,6 +192,17 @@ export class FastExperienceMaker {
       options: { ...this.advantageOptions(config), klCoef: this.klCoef },
       runningMoments: this.runningMoments,
     })
+  }
+
+  /**
+   * Checks the environment with the tokenizer and its chat template; undefined where there is none. Every rollout has the same clock, tools
+   * and template.
+   */
+  episodeRules(): Promise<EpisodeRules> | undefined {
+    const { environment, tokenizer, episode } = this.options
+    if (!environment) return undefined
+    this.rules ??= episodeRules({ environment, tokenizer, ...(episode ? { limits: episode } : {}) })
+    return this.rules
   }
 
   private get hasReference(): boolean {
@@ -239,15 +258,19 @@ export class FastExperienceMaker {
     if (limit < 1) throw new ExperienceConfigError([noRoom(config, this.options.generator)])
     const call = this.calls++
     let place = 0
-    const encode = (row: PromptRow<Row>): Promise<EncodedPrompt> =>
-      encodePrompt(row as PromptRow, {
+    const episodes = await this.episodeRules()
+    const encode = async (row: PromptRow<Row>): Promise<EncodedPrompt> => {
+      const promptId = `${call}.${place++}`
+      if (episodes) return taskPrompt(row as PromptRow, { promptId, tokenizer: this.options.tokenizer })
+      return encodePrompt(row as PromptRow, {
         tokenizer: this.options.tokenizer,
         processor: this.options.processor,
         promptTruncation: config.promptTruncation,
         chatTemplate: config.chatTemplate,
         limit,
-        promptId: `${call}.${place++}`,
+        promptId,
       })
+    }
     const given = prompts.map(promptRow)
     this.rewards.checkLabels(given.map(({ label }) => label))
     const encoded = await Promise.all(given.map(encode))
@@ -258,6 +281,8 @@ export class FastExperienceMaker {
       name: `${call}`,
       generator: this.options.generator,
       rewards: this.rewards,
+      episodes,
+      environmentRewards: this.environmentRewards,
       tokenizer: this.options.tokenizer,
       config,
       turns: this.turns,
@@ -291,10 +316,11 @@ export class FastExperienceMaker {
     const known = journal && keys.map(key => journal.inference(key)).filter(one => one !== undefined)
     if (known && known.length === samples.length) return known
     const { oldLogprobs = 'score', signal, onProgress } = options
-    const sequences = samples.map(({ sequence }) => sequence)
+    const sequences = samples.flatMap(sequencesOf)
     const { turns } = this
     const asked = { config, turns, seconds, oldLogprobs, signal, onProgress }
-    const inferences = await inferSequences(this.options, sequences, asked)
+    const found = await inferSequences(this.options, sequences, asked)
+    const inferences = samples.map(sample => joinedInference(found.splice(0, sequencesOf(sample).length)))
     await journal?.keepInferences(keys.map((key, i) => ({ ...key, inference: inferences[i]! })))
     return inferences
   }
@@ -311,12 +337,41 @@ const noSeconds: StageSeconds = {
   total: 0,
 }
 
-function rolloutSample({ sequence, reward }: ScoredSample, inference: Inference): RolloutSample {
+/** Of all segments of a sample. */
+function joinedInference(parts: readonly Inference[]): Inference {
+  if (parts.length === 1) return parts[0]!
+  const joined = (name: keyof Inference): Float32Array | undefined => {
+    const given = parts.map(part => part[name])
+    return given.includes(undefined) ? undefined : concatenated(given as readonly Float32Array[])
+  }
+  return {
+    logprobs: joined('logprobs'),
+    entropies: joined('entropies'),
+    refLogprobs: joined('refLogprobs'),
+    values: joined('values'),
+  }
+}
+
+/** A row whose environment writes the prompt: it has no ids yet. */
+function taskPrompt(
+  row: PromptRow,
+  { promptId, tokenizer }: { readonly promptId: string; readonly tokenizer: MakerParts['tokenizer'] },
+): EncodedPrompt {
+  const { prompt, label, target } = row
+  const turns = prompt instanceof Int32Array ? [] : promptTurns(prompt, tokenizer)
+  const messages = typeof turns === 'string' ? [{ role: 'user', content: turns }] : turns
+  const sequence = promptSequence({ ids: new Int32Array(0), promptId: row.promptId ?? promptId, row: row.row ?? {} })
+  return { sequence, messages, label, target, cutTokens: 0, tooLong: false }
+}
+
+function rolloutSample(sample: ScoredSample, inference: Inference): RolloutSample {
+  const { sequence, reward } = sample
   const { logprobs, refLogprobs, values } = inference
   return {
     promptId: sequence.promptId,
     reward: reward.reward,
-    length: trainedCount(sequence),
+    length: sampledCount(sample),
+    ...(sample.turns ? { turns: sample.turns } : {}),
     logprobs,
     // KL needs both.
     refLogprobs: logprobs && refLogprobs,
@@ -324,8 +379,42 @@ function rolloutSample({ sequence, reward }: ScoredSample, inference: Inference)
   }
 }
 
+/** One for each sequence of a sample: of an episode with several segments, each has its part of the numbers. */
+function experiencesOf<Row>(
+  scored: ScoredSample,
+  inference: Inference,
+  derived: DerivedRollout['samples'][number],
+  config: ExperienceConfig,
+): Experience<Row>[] {
+  const sequences = sequencesOf(scored)
+  const whole = experienceOf<Row>(scored, inference, derived, config)
+  if (sequences.length === 1) return [whole]
+  let start = 0
+  return sequences.map((sequence, segment) => {
+    const [from, to] = [start, start + trainedCount(sequence)]
+    start = to
+    const part = <T extends Float32Array | Float64Array | Uint8Array | undefined>(values: T): T =>
+      values?.subarray(from, to) as T
+    const { raw, processed } = whole.engineLogprobs
+    return {
+      ...whole,
+      sequence: sequence as Sequence<Row>,
+      segment,
+      logprobs: part(whole.logprobs),
+      entropies: part(whole.entropies),
+      refLogprobs: part(whole.refLogprobs),
+      values: part(whole.values),
+      engineLogprobs: { ...(raw ? { raw: part(raw) } : {}), ...(processed ? { processed: part(processed) } : {}) },
+      kl: part(whole.kl),
+      advantages: part(whole.advantages),
+      returns: part(whole.returns),
+      lossMask: part(whole.lossMask),
+    }
+  })
+}
+
 function experienceOf<Row>(
-  { prompt, sequence, sample, texts, reward }: ScoredSample,
+  { prompt, sequence, further = [], turns, sample, texts, reward }: ScoredSample,
   inference: Inference,
   { tokenRewards: _, ...derived }: DerivedRollout['samples'][number],
   { skipSpecialTokens: plain, temperature, highEntropyTokenRatio: ratio }: ExperienceConfig,
@@ -333,6 +422,7 @@ function experienceOf<Row>(
   const { entropies } = inference
   return {
     sequence: sequence as Sequence<Row>,
+    ...(turns ? { turns } : {}),
     sample: sample.sample,
     prompt: plain ? texts.prompt : texts.promptRaw,
     response: plain ? texts.response : texts.responseRaw,
@@ -348,7 +438,9 @@ function experienceOf<Row>(
     ...{ reward: reward.reward, components: reward.components, metrics: reward.metrics },
     ...derived,
     lossMask:
-      ratio > 0 && entropies ? highEntropyMask(entropies, ratio) : new Uint8Array(trainedCount(sequence)).fill(1),
+      ratio > 0 && entropies
+        ? highEntropyMask(entropies, ratio)
+        : new Uint8Array(sampledCount({ sequence, further })).fill(1),
   }
 }
 

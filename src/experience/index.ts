@@ -9,7 +9,8 @@ export {
   structuredNeeds,
 } from './config.js'
 export { completeGroup, type GroupMember, selectGroups } from './dynamic-sampling.js'
-export { EngineLostError, RewardsLostError } from './errors.js'
+export { withEnvironment } from './environment-rewards.js'
+export { EngineLostError, EnvironmentLostError, RewardsLostError } from './errors.js'
 export type { Dropped, DropReason, Experience, ExperienceBatch, ExperienceInfo } from './experience.js'
 export { type ExperienceState, FastExperienceMaker } from './fast-experience-maker.js'
 export { paddingShare, type Scorer } from './inference.js'

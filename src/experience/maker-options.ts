@@ -1,5 +1,6 @@
 /** The options of a maker: its models, engine, tokenizer and rewards. What cannot be used is an error at once, by its name. */
 import type { DataRow, Prompt, PromptRow } from '../data/index.js'
+import type { Environment, EpisodeOptions } from '../environment/index.js'
 import type { KlController } from '../maths/index.js'
 import type { MultimodalProcessor, PolicyVersion } from '../model/index.js'
 import {
@@ -41,6 +42,10 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
   readonly processor?: Pick<MultimodalProcessor, 'process'> | null
   /** The generator: an engine over the weights of the actor, or a server. */
   readonly generator: Generator
+  /** Samples are episodes of this environment. Its rewards are added to the others, which may then be left out. */
+  readonly environment?: Environment | null
+  /** Limits of episodes. */
+  readonly episode?: EpisodeOptions | null
   /** Default: fixed, with a coefficient of 0.01 where there is a reference. */
   readonly klController?: KlController
   /** Who has the device when. Default: as `enableEngineSleep` says. */
@@ -48,7 +53,12 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
 }
 
 /** The options with one name for each part, and without those that are null. */
-export type MakerParts = Omit<FastExperienceMakerOptions, 'critic' | 'reference' | 'initialModel' | 'processor'> & {
+export type MakerParts = Omit<
+  FastExperienceMakerOptions,
+  'critic' | 'reference' | 'initialModel' | 'processor' | 'environment' | 'episode'
+> & {
+  readonly environment?: Environment
+  readonly episode?: EpisodeOptions
   readonly processor?: Pick<MultimodalProcessor, 'process'>
   readonly critic?: Scorer<'value'>
   readonly reference?: Scorer<'language'> | 'adapter-off'
@@ -122,6 +132,11 @@ const parts: Readonly<Record<string, Part>> = {
   },
   reference: language,
   initialModel: language,
+  environment: {
+    method: 'open',
+    expected: 'an environment, such as toolEnvironment({ tools })',
+    needed: 'optional',
+  },
 }
 
 /**
@@ -206,6 +221,8 @@ const partNames = new Set([
   'generator',
   'klController',
   'turns',
+  'environment',
+  'episode',
 ])
 const rewardNames = new Set<string>(rewardOptionNames)
 

@@ -3,6 +3,7 @@ export {
   type Dropped,
   type DropReason,
   EngineLostError,
+  EnvironmentLostError,
   type Experience,
   type ExperienceBatch,
   ExperienceConfigError,

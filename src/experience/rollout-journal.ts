@@ -1,4 +1,5 @@
 /** Records of a rollout, so that an interrupted one can continue. */
+import type { EpisodeJournal } from '../environment/index.js'
 import type { RewardOutcome } from '../reward/index.js'
 import type { Outcome } from '../rollout/index.js'
 import type { EncodedPrompt } from './prompts.js'
@@ -30,7 +31,7 @@ export interface JournalledInference extends SampleKey {
  * Records one rollout. Recorded work is not repeated by the engine, the rewards or the models; new work is recorded at once. A
  * rollout is returned only after all its records are stored.
  */
-export interface RolloutJournal {
+export interface RolloutJournal extends EpisodeJournal {
   outcome(key: SampleKey): Outcome | undefined
   reward(key: SampleKey): RewardOutcome | undefined
   inference(key: SampleKey): Inference | undefined

@@ -194,7 +194,8 @@ export function checkEstimator(definition: EstimatorDefinition, options: Readonl
     const values = Float64Array.from(rewards, () => random() - 0.5)
     const { advantages, returns } = attempt('advantages', [rewards, values], () => {
       const given = definition.values === 'needed' ? { values } : {}
-      const found = definition.advantages({ rewards, ...given, gamma: 0.9, lambd: 0.8, options })
+      const discounts = Float64Array.from(rewards, () => 0.9)
+      const found = definition.advantages({ rewards, ...given, gamma: 0.9, discounts, lambd: 0.8, options })
       return { advantages: found?.advantages, returns: found?.returns }
     })
     if ((advantages as Float64Array).buffer === (returns as Float64Array).buffer)

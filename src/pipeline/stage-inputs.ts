@@ -68,7 +68,7 @@ export async function knownInputs(
     config: JSON.parse(JSON.stringify(options)),
     data: await Promise.all(paths.map(fileFingerprint)),
     functions: ownRewards
-      ? { ...changeable, rewards: await rewardsFingerprint((config as RlConfig).rewards) }
+      ? { ...changeable, rewards: await rewardsFingerprint((config as RlConfig).rewards ?? []) }
       : changeable,
   }
 }

@@ -6,6 +6,16 @@ import type { RewardMedia } from './media.js'
 /** A row of the dataset: its columns by name. */
 export type RewardRow = DataRow
 
+/** A turn of an episode, as rewards see it. */
+export interface RewardTurn {
+  /** What the policy said, without reasoning, tool calls and special tokens. */
+  readonly text: string
+  readonly calls: readonly { readonly name: string; readonly argumentsText: string; readonly status: string }[]
+  /** The messages that the policy read before this turn, and since the one before. */
+  readonly messages: readonly ChatMessage[]
+  readonly reward: number | undefined
+}
+
 /**
  * The input of a reward for one sample. Rules and functions grade `response`, which has no part of the prompt, so that an example
  * in the prompt never counts as an answer.
@@ -18,16 +28,25 @@ export interface RewardInput<Row = RewardRow> {
   readonly prompt: string
   /** The prompt as the model saw it: the chat template's text, special tokens included. */
   readonly promptRaw: string
-  /** The response's text, special tokens removed. */
+  /** The response's text, special tokens removed. Of an episode: what the policy said last, never the text of a tool. */
   readonly response: string
+  /** Another name of `response`. */
+  readonly answer: string
   /** The response's text, special tokens included: the end-of-turn token is there where the model wrote it. */
   readonly responseRaw: string
   /** Prompt and response in one text, special tokens included: what LightRFT calls a query. */
   readonly query: string
   /** What the engine read and sampled: the token that ended the response is the last. Empty for saved samples without ids. */
   readonly sequence: Sequence<RewardRow>
-  /** The conversation the prompt was rendered from, where it was one; the response is not part of it. */
+  /**
+   * The conversation the prompt was rendered from, where it was one; the response is not part of it. Of an episode: the whole
+   * conversation, with calls and results.
+   */
   readonly messages?: readonly ChatMessage[] | undefined
+  /** The turns of an episode; undefined for a sample without an environment. */
+  readonly turns?: readonly RewardTurn[] | undefined
+  /** What the environment gave the episode; undefined where it gave none. */
+  readonly environmentReward?: number | undefined
   /** Which recipe the sample is graded by. */
   readonly label?: string | undefined
   /** The answer, or several of which any will do. */
@@ -66,7 +85,7 @@ export async function decodeRewardInput(
     // Decoded as a whole, because a character may be split between prompt and response.
     textOf(tokenizer, sequence.ids),
   ])
-  return { ...sample, row, promptId, prompt, promptRaw, response, responseRaw, query }
+  return { ...sample, row, promptId, prompt, promptRaw, response, answer: response, responseRaw, query }
 }
 
 const none = new Int32Array(0)
@@ -98,6 +117,7 @@ export function textRewardInput(
     row,
     promptId,
     promptRaw: prompt,
+    answer: response,
     responseRaw,
     query: prompt + responseRaw,
   }

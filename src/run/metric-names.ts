@@ -38,6 +38,13 @@ export const metricNames: readonly MetricName[] = [
   metric('reward/margin', '', 'mean score of chosen responses minus that of rejected ones'),
   metric('reward/center', '', 'mean of all chosen and rejected scores; centerCoef moves it to 0'),
 
+  metric('episode/turns', '', 'mean turns of the policy in an episode'),
+  metric('episode/calls', '', 'mean tool calls in an episode'),
+  metric('episode/valid_calls', 'share', 'tool calls that could be run'),
+  metric('episode/tool_seconds', 's', 'mean seconds in tools, per episode'),
+  metric('episode/observed', 'tokens', 'mean tokens between turns: results of tools, messages, text of the template'),
+  metric('episode/segments', '', 'mean sequences of an episode; above 1 where the chat template rewrote conversations'),
+
   metric('kl/mean', 'nats', 'mean per-token estimate of the KL from the policy to the reference'),
   metric('kl/coef', '', 'coefficient of the KL penalty at this step'),
   metric('kl/loss', 'nats', 'KL term of the loss, with useKlLoss'),

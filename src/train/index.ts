@@ -8,6 +8,15 @@ export { estimateModel, type ModelMemory } from './checks/memory-estimate.js'
 export { type PlannedData, type PlannedUse, planRows, type TrainingPlan } from './checks/plan.js'
 export { checkDefinitions, definitionInputs, loadDefinition, loadDefinitions } from './config/definitions.js'
 export { describeDefinition } from './config/describe-definition.js'
+export {
+  type EnvironmentConfig,
+  environmentShape,
+  hasEnvironment,
+  isEnvironment,
+  isTool,
+  loadEnvironment,
+  toolNames,
+} from './config/environment.js'
 export { type GeneratorConfig, generatorOptionProblems, generatorSchema } from './config/generator.js'
 export { experienceIdle, type IdleRule, idleOptions } from './config/idle-options.js'
 export { type GivenLogger, loggersOption, recordedLoggers } from './config/loggers.js'

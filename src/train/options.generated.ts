@@ -413,6 +413,8 @@ export interface RlPlain {
   maxBadRows?: RlWritten['maxBadRows']
   /** shuffle the rows for each epoch; false: keep the order of the files @defaultValue `true` */
   shuffle?: RlWritten['shuffle']
+  /** limits of episodes */
+  episode?: RlInputEpisode | undefined
   /** minutes without an answer of a reward server, or of loading a reward file, before the run stops (resume continues it) @defaultValue `10` */
   rewardPatienceMinutes?: RlWritten['rewardPatienceMinutes']
   /** processes per reward file (.ts, .js); they share the calls @defaultValue `1` */
@@ -465,8 +467,12 @@ export interface RlPlain {
   estimatorOptions?: RlWritten['estimatorOptions']
   /** epsilon added to the standard deviation that group_norm, grpo and cpgd divide by @defaultValue `1e-9` */
   groupNormEps?: RlWritten['groupNormEps']
-  /** discount factor per token @defaultValue `1` */
+  /** discount factor per sampled token @defaultValue `1` */
   gamma?: RlWritten['gamma']
+  /** discount factor per turn of an episode, beside gamma @defaultValue `1` */
+  turnGamma?: RlWritten['turnGamma']
+  /** GiGPO: weight of comparing turns that acted in the same state (stateKey); 0: none @defaultValue `1` */
+  stepWeight?: RlWritten['stepWeight']
   /** lambda of GAE @defaultValue `0.95` */
   lambd?: RlWritten['lambd']
   /** per-token KL estimator: k1, k2 or k3 (default k1; k3 with useKlLoss) */
@@ -545,8 +551,12 @@ export interface RlInput extends RlPlain {
   data: RlWritten['data']
   /** files of held-out rows */
   validationData?: RlWritten['validationData']
-  /** a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format); or a list of these, whose rewards are added */
-  rewards: RlWritten['rewards']
+  /** a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format); or a list of these, whose rewards are added; not needed where an environment gives rewards */
+  rewards?: RlWritten['rewards']
+  /** environment of episodes: a file whose default export it is (defineEnvironment, toolEnvironment) */
+  environment?: RlWritten['environment']
+  /** tools that the model may call before it answers: calculator, or files whose default export is a tool or a list of tools (defineTool) */
+  tools?: RlWritten['tools']
   /** the reference: the model that KL is measured to. A directory, initial (the model before training), adapter-off (the LoRA model without its adapter) or none (default: initial if the KL coefficient is above 0) */
   reference?: RlWritten['reference']
   /** the engine that generates the samples */
@@ -555,6 +565,37 @@ export interface RlInput extends RlPlain {
   critic?: RlInputCritic | undefined
   /** supervised data that every update also trains on */
   ptx?: RlInputPtx | undefined
+}
+
+type RlWrittenEpisode = NonNullable<RlWritten['episode']>
+/** limits of episodes */
+export interface RlInputEpisode {
+  /** most turns of the policy in an episode @defaultValue `16` */
+  turns?: RlWrittenEpisode['turns']
+  /** most tool calls in an episode @defaultValue `64` */
+  toolCalls?: RlWrittenEpisode['toolCalls']
+  /** most turns in a row whose calls are all invalid: not JSON, an unknown tool, a wrong input @defaultValue `4` */
+  invalidCalls?: RlWrittenEpisode['invalidCalls']
+  /** most sampled tokens of one turn; a turn that is cut goes on with the next one (default: maxNewTokens) */
+  turnTokens?: RlWrittenEpisode['turnTokens']
+  /** most seconds of an episode, with its tools @defaultValue `600` */
+  seconds?: RlWrittenEpisode['seconds']
+  /** how often an episode starts again in a new session after a fault of the environment @defaultValue `2` */
+  retries?: RlWrittenEpisode['retries']
+  /** most episodes at a time @defaultValue `64` */
+  concurrency?: RlWrittenEpisode['concurrency']
+  /** most sessions that open at a time @defaultValue `16` */
+  opens?: RlWrittenEpisode['opens']
+  /** most seconds to open a session and to start it @defaultValue `60` */
+  openSeconds?: RlWrittenEpisode['openSeconds']
+  /** most seconds of one step of a session @defaultValue `60` */
+  stepSeconds?: RlWrittenEpisode['stepSeconds']
+  /** what a chat template that rewrites earlier turns does: exact (refused), append (turns stay as they were sampled) or template (the rewritten conversation starts a new segment) @defaultValue `"exact"` */
+  history?: RlWrittenEpisode['history']
+  /** how the model writes tool calls; auto: as its chat template does @defaultValue `"auto"` */
+  toolFormat?: RlWrittenEpisode['toolFormat']
+  /** reward of an episode that a limit ended, in place of all others (default: scored as any other) */
+  truncatedReward?: RlWrittenEpisode['truncatedReward']
 }
 
 type RlWrittenGenerator = NonNullable<RlWritten['generator']>

@@ -103,7 +103,18 @@ test('the types of the trainings are the schemas', async () => {
     from,
   }
   const rl = { name: 'Rl', schema: rlSchema, about: 'options of reinforcement learning', from: './rl/config.js' }
-  const ofRl = ['algorithm', 'reference', 'rewards', 'generator', 'critic', 'critic.model', 'ptx', 'ptx.data']
+  const ofRl = [
+    'algorithm',
+    'reference',
+    'rewards',
+    'environment',
+    'tools',
+    'generator',
+    'critic',
+    'critic.model',
+    'ptx',
+    'ptx.data',
+  ]
   const text = fileOf('the trainings', [
     { ...sft, live: onRows },
     { ...reward, live: onRows },

@@ -170,6 +170,8 @@ describe('options', () => {
       advantageEstimator: 'gae',
       groupNormEps: 1e-9,
       gamma: 1,
+      turnGamma: 1,
+      stepWeight: 1,
       lambd: 0.95,
       useKlLoss: false,
       overlongBuffer: false,

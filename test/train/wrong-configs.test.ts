@@ -263,7 +263,7 @@ const cases: readonly Case[] = [
     'rl',
     { ...rl, rewards: undefined },
     [],
-    'config.yaml: rewards: missing; a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format); or a list of these, whose rewards are added',
+    'rewards: missing; a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format); or a list of these, whose rewards are added. Or give environment or tools',
   ],
   [
     'rl',

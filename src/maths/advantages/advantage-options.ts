@@ -30,7 +30,11 @@ export const advantageOptionsShape = {
     .positive()
     .default(1e-9)
     .describe('epsilon added to the standard deviation that group_norm, grpo and cpgd divide by'),
-  gamma: share.default(1).describe('discount factor per token'),
+  gamma: share.default(1).describe('discount factor per sampled token'),
+  turnGamma: share.default(1).describe('discount factor per turn of an episode, beside gamma'),
+  stepWeight: limit
+    .default(1)
+    .describe('GiGPO: weight of comparing turns that acted in the same state (stateKey); 0: none'),
   lambd: share.default(0.95).describe('lambda of GAE'),
   klCoef: z
     .number()

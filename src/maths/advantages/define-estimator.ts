@@ -14,6 +14,8 @@ export interface EstimatorInput<Options> {
   /** The critic's, per token; there where the estimator needs them. */
   readonly values?: ArrayLike<number> | undefined
   readonly gamma: number
+  /** The discount of what follows each token: `gamma`, and `turnGamma` on top at the end of a turn. */
+  readonly discounts: ArrayLike<number>
   readonly lambd: number
   readonly options: Options
 }
@@ -71,17 +73,18 @@ export function isEstimator(value: unknown): value is EstimatorDefinition {
   return isDefinition(value, 'estimator')
 }
 
-function discounted({ rewards, gamma }: EstimatorInput<unknown>): TokenAdvantages {
-  const returns = discountedReturns(rewards, gamma)
+function discounted({ rewards, discounts }: EstimatorInput<unknown>): TokenAdvantages {
+  const returns = discountedReturns(rewards, discounts)
   return { advantages: returns.slice(), returns }
 }
 
-/** Discounted sum of rewards from each token on. */
-export function discountedReturns(rewards: ArrayLike<number>, gamma: number): Float64Array {
+/** Discounted sum of rewards from each token on; `discounts`: one for all tokens, or one for what follows each. */
+export function discountedReturns(rewards: ArrayLike<number>, discounts: number | ArrayLike<number>): Float64Array {
   const returns = new Float64Array(rewards.length)
   let following = 0
   for (let t = rewards.length - 1; t >= 0; t--) {
-    following = rewards[t]! + gamma * following
+    const discount = typeof discounts === 'number' ? discounts : discounts[t]!
+    following = rewards[t]! + discount * following
     returns[t] = following
   }
   return returns

@@ -23,6 +23,7 @@ import {
   tokenStatistics,
 } from './statistics.js'
 import { tokenRewards } from './token-rewards.js'
+import { addToTurns, spreadTurnRewards, stepAdvantages, tokenDiscounts } from './turns.js'
 
 /** Default KL coefficient if samples have reference log-probabilities. */
 const defaultKlCoef = 0.01
@@ -111,13 +112,26 @@ export function deriveAdvantages(input: {
 
   const reference = samples.some(({ refLogprobs }) => refLogprobs)
   const klCoef = reference && !options.useKlLoss ? (options.klCoef ?? defaultKlCoef) : 0
-  const { gamma, lambd } = options
+  const { gamma, lambd, turnGamma, stepWeight } = options
   const own = estimatorOptionsOf(estimator, options)
-  const estimate = (rewards: Float64Array, values: ArrayLike<number> | undefined): TokenAdvantages =>
-    estimator.advantages({ rewards, values, gamma, lambd, options: own })
-  const derived = samples.map((sample, i) =>
-    deriveSample(sample, { place: i, shapedReward: shaped[i]!, klCoef, options, estimate }),
-  )
+  const derived = samples.map((sample, i) => {
+    const discounts = tokenDiscounts(sample, { gamma, turnGamma })
+    const estimate = (rewards: Float64Array): TokenAdvantages =>
+      estimator.advantages({ rewards, values: sample.values, gamma, discounts, lambd, options: own })
+    // Rewards that were compared or normalised are of the whole episode.
+    const byTurn = shaped[i] === rewards[i]
+    return deriveSample(sample, { place: i, shapedReward: shaped[i]!, byTurn, klCoef, options, estimate })
+  })
+  if (estimator.compares === 'samples of a prompt' && stepWeight > 0) {
+    const shape = (returns: Float64Array): Float64Array => estimator.shape(returns, own)
+    const whole = samples.map(({ turns }, i) => ({ turns, reward: rewards[i]! }))
+    for (const [i, steps] of stepAdvantages({ samples: whole, groups, turnGamma, shape }).entries()) {
+      const weighted = steps.map(step => stepWeight * step)
+      const { turns = [] } = samples[i]!
+      addToTurns(derived[i]!.advantages, turns, weighted)
+      addToTurns(derived[i]!.returns, turns, weighted)
+    }
+  }
   const advantages = derived.map(sample => sample.advantages)
   if (options.advantagesNorm) whitenInPlace(advantages)
   const advantageClipFraction = clipAdvantagesInPlace(advantages, options.advantageClip)
@@ -175,13 +189,15 @@ function deriveSample(
   context: {
     place: number
     shapedReward: number
+    /** Whether the rewards of turns stand at their ends. */
+    byTurn: boolean
     klCoef: number
     options: ResolvedAdvantageOptions
-    estimate: (rewards: Float64Array, values: ArrayLike<number> | undefined) => TokenAdvantages
+    estimate: (rewards: Float64Array) => TokenAdvantages
   },
 ): Omit<DerivedSample, 'overlongPenalty'> {
-  const { place, shapedReward, klCoef, options, estimate } = context
-  const { length, logprobs, refLogprobs, values } = sample
+  const { place, shapedReward, byTurn, klCoef, options, estimate } = context
+  const { length, logprobs, refLogprobs, turns } = sample
   const kl =
     logprobs && refLogprobs
       ? tokenKl({ logprobs, refLogprobs, estimator: options.klEstimator ?? (options.useKlLoss ? 'k3' : 'k1') })
@@ -196,5 +212,6 @@ function deriveSample(
       },
     ])
   const rewards = tokenRewards({ reward: shapedReward, length, kl, klCoef })
-  return { shapedReward, kl, tokenRewards: rewards, ...estimate(rewards, values) }
+  if (turns && byTurn) spreadTurnRewards(rewards, turns)
+  return { shapedReward, kl, tokenRewards: rewards, ...estimate(rewards) }
 }

@@ -2,6 +2,7 @@ import { type ErrorCode, WhetstoneError } from '../../errors/index.js'
 import type { ResolvedAdvantageOptions } from './advantage-options.js'
 import { comparesSamples, estimatorOf } from './estimators.js'
 import { type Group, groupsOf, usualGroupSize } from './groups.js'
+import type { RolloutTurn } from './turns.js'
 
 /** What the steps from reward to advantage read of a sample. Arrays have one number per sampled response token. */
 export interface RolloutSample {
@@ -17,6 +18,8 @@ export interface RolloutSample {
   readonly refLogprobs?: ArrayLike<number> | undefined
   /** Of the critic; needed by `gae` and its like. */
   readonly values?: ArrayLike<number> | undefined
+  /** The turns of an episode. Default: the response is one turn. */
+  readonly turns?: readonly RolloutTurn[] | undefined
 }
 
 /** A problem of one sample, to print after its number and field. */
@@ -73,6 +76,10 @@ function sampleProblems(sample: RolloutSample, place: number, needs: Needs): Sam
   if (!Number.isSafeInteger(sample.length) || sample.length < 1)
     add('length', `expected at least one token, got ${sample.length}`)
   if (sample.promptId === undefined && needs.promptId) add('promptId', `missing; ${needs.promptId}`)
+  const counted = sample.turns?.reduce((sum, turn) => sum + turn.length, 0) ?? sample.length
+  if (counted !== sample.length) add('turns', `they have ${counted} tokens, and the sample has ${sample.length}`)
+  const wrong = sample.turns?.find(({ reward = 0 }) => !Number.isFinite(reward))
+  if (wrong) add('turns', `expected finite rewards, got ${wrong.reward}`)
   for (const field of tokenFields) {
     const values = sample[field]
     if (!values) {

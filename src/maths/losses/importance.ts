@@ -46,13 +46,20 @@ export function importanceWeights(options: {
  */
 export function alteredTokens(options: {
   length: number
+  /** Sampled tokens of each turn of an episode: every turn is sampled with these settings. Default: one turn. */
+  turns?: readonly number[] | undefined
   temperature: number
   firstTemperature?: number | undefined
   minNewTokens: number
 }): Uint8Array {
-  const { length, temperature, firstTemperature = temperature, minNewTokens } = options
-  const altered = new Uint8Array(length).fill(1, 0, minNewTokens)
-  if (firstTemperature !== temperature) altered.fill(1, 0, 1)
+  const { length, temperature, firstTemperature = temperature, minNewTokens, turns = [length] } = options
+  const altered = new Uint8Array(length)
+  const count = firstTemperature !== temperature ? Math.max(1, minNewTokens) : minNewTokens
+  let start = 0
+  for (const turn of turns) {
+    altered.fill(1, start, Math.min(start + count, start + turn))
+    start += turn
+  }
   return altered
 }
 

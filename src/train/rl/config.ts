@@ -25,6 +25,7 @@ import {
 import { ruleNames } from '../../reward/index.js'
 import { chatTemplateWords, templateUse } from '../../text/index.js'
 import { keepProblem, modelShape, optimizerSchema, path, runShape } from '../config/common.js'
+import { environmentShape, hasEnvironment, toolNames } from '../config/environment.js'
 import { generatorOptionProblems, generatorSchema } from '../config/generator.js'
 import { rlOtherWords } from '../config/other-words.js'
 import { type ConfigLayer, configError, type RawConfig, type ResolvedConfig, resolveConfig } from '../config/resolve.js'
@@ -81,7 +82,10 @@ const rlShape = {
   chatTemplate,
   maxBadRows,
   shuffle,
-  rewards: rewardsSchema,
+  rewards: rewardsSchema
+    .optional()
+    .describe(`${rewardsSchema.description}; not needed where an environment gives rewards`),
+  ...environmentShape,
   ...rewardRunShape,
   reference: path
     .optional()
@@ -174,12 +178,13 @@ export type RlConfig = Readonly<z.output<typeof rlSchema>>
 
 /** Options that name files or directories; those in a config file are relative to it. */
 export const rlPaths: readonly string[] = [
+  ...['environment', 'tools'],
   ...['model', 'output', 'adapter', 'rewards', 'reference', 'critic.model', 'generator.weightsDirectory'],
   'chatTemplate',
   ...['data', 'data.path', 'validationData', 'validationData.path', 'ptx.data', 'ptx.data.path'],
 ]
 /** Values of path options that are no paths. */
-export const rlWords: readonly string[] = ['initial', 'adapter-off', ...chatTemplateWords, ...ruleNames]
+export const rlWords: readonly string[] = ['initial', 'adapter-off', ...chatTemplateWords, ...ruleNames, ...toolNames]
 
 /** Resolves the config of a run from its layers, with the preset below them; one error lists every wrong option. */
 export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<RlConfig> & { preset: string } {
@@ -256,7 +261,7 @@ export function rlProblems(config: RlConfig): string[] {
     )
   const keep = keepProblem(config)
   if (keep !== undefined) problems.push(`keep: ${keep}`)
-  problems.push(...generatorProblems(config))
+  problems.push(...generatorProblems(config), ...episodeProblems(config))
   const { evaluation } = config
   if (evaluation.nSamplesPerPrompt > 1 && evaluation.temperature === 0 && !config.useFire)
     problems.push(
@@ -271,6 +276,37 @@ export function rlProblems(config: RlConfig): string[] {
     problems.push(
       `trainBatchSize: ${trainBatchSize} is more than the samples of a rollout (${rolloutBatchSize} prompts x ${config.nSamplesPerPrompt} samples = ${samples})`,
     )
+  return problems
+}
+
+/** What episodes do not go together with. */
+function episodeProblems(config: RlConfig): string[] {
+  const problems: string[] = []
+  const { rewards, environment, tools, episode, aggregation } = config
+  if (!hasEnvironment(config)) {
+    if (rewards === undefined)
+      problems.push(`rewards: missing; ${rewardsSchema.description}. Or give environment or tools`)
+    if (episode) problems.push('episode: needs environment or tools')
+    return problems
+  }
+  if (environment !== undefined && tools !== undefined)
+    problems.push('tools: the environment has its own tools; give environment or tools')
+  if (config.stop.length > 0)
+    problems.push('stop: a stop text may end inside a token, and turns go on after it; remove it')
+  if (config.ignoreEos) problems.push('ignoreEos: turns end with a token; remove it')
+  if (config.useFire) problems.push('useFire: does not work with episodes; remove it')
+  if (config.chatTemplate === 'none')
+    problems.push('chatTemplate: episodes are conversations and need a chat template; remove none')
+  if (episode?.history === 'template') {
+    if (aggregation !== 'token-mean')
+      problems.push(
+        `aggregation: ${aggregation} averages over sequences, and with episode.history template an episode may be several; set token-mean`,
+      )
+    if (['gspo', 'gmpo'].includes(policyLossOf(config.loss).name))
+      problems.push(
+        `loss: ${policyLossOf(config.loss).name} has one ratio per sequence, and with episode.history template an episode may be several; choose another loss`,
+      )
+  }
   return problems
 }
 

@@ -27,14 +27,15 @@ interface GapInputs {
 export function engineGap({ experiences, logprobs, config }: GapInputs): EngineGap | undefined {
   if (config.topP < 1 || config.topK > 0 || config.structured) return undefined
   let [sum, tokens, max] = [0, 0, 0]
-  for (const [i, { engineLogprobs, sequence }] of experiences.entries()) {
+  for (const [i, one] of experiences.entries()) {
+    const { engineLogprobs, sequence } = one
     const own = logprobs[i]
     // Raw ones where they are there: ids that are never sampled, such as placeholders, do not change them.
     const { raw } = engineLogprobs
     const engine =
       (config.temperature === 1 ? raw : undefined) ?? comparableLogprobs(engineLogprobs, config.temperature)
     if (!own || !engine) continue
-    const altered = alteredTokens({ length: trainedCount(sequence), ...samplingOf(config) })
+    const altered = alteredTokens({ length: trainedCount(sequence), turns: turnLengths(one), ...samplingOf(config) })
     for (let t = 0; t < own.length; t++) {
       if (altered[t]) continue
       const distance = Math.abs(own[t]! - engine[t]!)
@@ -44,6 +45,11 @@ export function engineGap({ experiences, logprobs, config }: GapInputs): EngineG
     }
   }
   return tokens === 0 ? undefined : { mean: sum / tokens, max, tokens }
+}
+
+/** Sampled tokens of each turn of an experience; undefined where it is one response. */
+export function turnLengths({ turns, segment = 0 }: Pick<Experience, 'turns' | 'segment'>): number[] | undefined {
+  return turns?.filter(turn => turn.segment === segment).map(({ completion }) => completion.responseIds.length)
 }
 
 /** How tokens were sampled, as importance weights have to know. */

@@ -3,6 +3,7 @@
  * Enough to recompute the batch without a model.
  */
 import { setImmediate as pause } from 'node:timers/promises'
+import type { EpisodeJournalRecord } from '../../environment/index.js'
 import type {
   EncodedPrompt,
   Inference,
@@ -59,6 +60,8 @@ export class IterationJournal implements RolloutJournal {
   private readonly outcomes = new Map<string, Outcome>()
   private readonly rewards = new Map<string, RewardOutcome>()
   private readonly inferences = new Map<string, Inference>()
+  private readonly episodes = new Map<string, EpisodeJournalRecord[]>()
+  private ended = 0
 
   private constructor(
     private readonly journal: Journal,
@@ -74,7 +77,7 @@ export class IterationJournal implements RolloutJournal {
   }
 
   get samples(): number {
-    return this.outcomes.size
+    return this.outcomes.size + this.ended
   }
 
   /** Every sample of which there is an outcome, in the order they finished. */
@@ -92,6 +95,14 @@ export class IterationJournal implements RolloutJournal {
 
   inference(key: SampleKey): Inference | undefined {
     return this.inferences.get(nameOf(key))
+  }
+
+  episodeRecords(key: SampleKey): readonly EpisodeJournalRecord[] {
+    return this.episodes.get(nameOf(key)) ?? []
+  }
+
+  async keepEpisode(record: EpisodeJournalRecord): Promise<void> {
+    await this.append(record as EpisodeJournalRecord & Record<string, unknown>)
   }
 
   async keepPrompt({ sequence: { promptId, ids, media } }: EncodedPrompt): Promise<void> {
@@ -149,6 +160,10 @@ export class IterationJournal implements RolloutJournal {
     if (this.updates.length > updates || this.end || failed) await this.append({ kind: 'resumed', updates })
   }
 
+  private isSampled(key: SampleKey): boolean {
+    return this.outcomes.has(nameOf(key)) || this.episodeRecords(key).some(({ kind }) => kind === 'episode')
+  }
+
   private async append(record: Record<string, unknown> & { kind: string }): Promise<void> {
     this.take(record as JournalRecord)
     await this.journal.append(this.iteration, record as JournalRecord)
@@ -166,10 +181,22 @@ export class IterationJournal implements RolloutJournal {
         this.outcomes.set(nameOf({ promptId: outcome.promptId, sample: outcome.sample }), outcome)
         return
       }
+      case 'episode-opened':
+      case 'turn':
+      case 'call':
+      case 'call-result':
+      case 'attempt-failed':
+      case 'episode': {
+        const name = nameOf(one)
+        const records = this.episodes.get(name) ?? []
+        if (records.length === 0) this.episodes.set(name, records)
+        records.push(one)
+        if (one.kind === 'episode') this.ended++
+        return
+      }
       case 'rewards':
         // Ignore rewards whose sample was never persisted.
-        for (const reward of one.rewards)
-          if (this.outcomes.has(nameOf(reward))) this.rewards.set(nameOf(reward), reward.outcome)
+        for (const reward of one.rewards) if (this.isSampled(reward)) this.rewards.set(nameOf(reward), reward.outcome)
         return
       case 'inferences':
         for (const { inference, ...key } of one.inferences) this.inferences.set(nameOf(key), withAll(inference))
@@ -208,6 +235,7 @@ export class IterationJournal implements RolloutJournal {
 type Stored =
   | ({ kind: 'prompt' } & JournalledPrompt)
   | StoredOutcome
+  | EpisodeJournalRecord
   | { kind: 'rewards'; rewards: readonly JournalledReward[] }
   | { kind: 'inferences'; inferences: readonly JournalledInference[] }
   | ({ kind: 'rollout' } & RolloutRecord)

@@ -5,6 +5,7 @@ import { promptLength } from '../../sequence/index.js'
 import { stepMetrics } from '../run/optimizer-step.js'
 import type { RlConfig } from './config.js'
 import { engineGap } from './engine-gap.js'
+import { episodeMetrics } from './episode-metrics.js'
 import type { CriticUpdate, PolicyUpdate } from './update.js'
 
 /** What an optimiser step gave. Plain JSON, to survive an interruption within an iteration. */
@@ -86,6 +87,7 @@ export function iterationMetrics(numbers: IterationNumbers): Record<string, numb
     'advantage/mean': info.advantages?.mean,
     'advantage/std': info.advantages?.std,
     ...values(experiences),
+    ...episodeMetrics(experiences),
     'length/mean': info.responseLength?.mean,
     'length/max': info.responseLength?.max,
     'length/prompt': mean(experiences.map(({ sequence }) => promptLength(sequence))),

@@ -1,8 +1,9 @@
 /** A reinforcement learning run from its config to the models it leaves: checks, the run directory, models, the loop, exports. */
 import { join } from 'node:path'
 import { openDataset, type PromptRow, type SkippedRow } from '../../data/index.js'
+import { episodeRules } from '../../environment/index.js'
 import { InputError } from '../../errors/index.js'
-import { FastExperienceMaker, promptLimit, turnsOf } from '../../experience/index.js'
+import { FastExperienceMaker, promptLimit, turnsOf, withEnvironment } from '../../experience/index.js'
 import { LocalModel, type TokenModel } from '../../model/index.js'
 import { RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
@@ -13,6 +14,7 @@ import { countTooLong, type TooLong } from '../checks/count-lengths.js'
 import { requireMachine } from '../checks/machine.js'
 import { harmlessKeys } from '../config/common.js'
 import { checkDefinitions, definitionInputs } from '../config/definitions.js'
+import { environmentInputs, loadEnvironment } from '../config/environment.js'
 import { loadRunRewards, rewardLoading, rewardNamesOf } from '../config/rewards.js'
 import { exportModel } from '../run/export-model.js'
 import {
@@ -83,7 +85,6 @@ async function prepareRl({
   checkVocabularies(models)
   const media = await openMedia({ config, model: models.models[0]!.config, tokenizer, live })
   const loading = { ...config, ...rewardLoading(config), tokenizer, signal, commits: commits?.rewards }
-  const { tokenizer: _, ...rewards } = await loadRunRewards(config.rewards, live, loading)
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
     for (const one of opened) await one.close()
@@ -96,8 +97,14 @@ async function prepareRl({
     onSkipped: (row: SkippedRow) => skipped.push(row),
   }
   try {
+    const environment = await loadEnvironment(config, live)
+    if (environment?.close && !live.environment) opened.push({ close: () => environment.close!() })
+    if (environment) await episodeRules({ environment, tokenizer, limits: config.episode ?? {} })
+    const asked =
+      config.rewards === undefined && !live.rewards ? {} : await loadRunRewards(config.rewards ?? [], live, loading)
+    const { tokenizer: _, ...rewards } = { tokenizer: undefined, ...asked }
     // Made to check how the sources go together; closing it at the end closes them.
-    const engine = new RewardComputationEngine({ ...rewards, tokenizer })
+    const engine = new RewardComputationEngine({ ...withEnvironment(rewards, environment), tokenizer })
     opened.push(engine)
     const hears = live.generator?.capabilities.audio ?? config.generator.type !== 'local'
     const checkPrompt = (row: PromptRow): string | undefined => (row.audios && !hears ? noEars : engine.rowProblem(row))
@@ -131,7 +138,7 @@ async function prepareRl({
       )
     // With the length that the model allows, where none was given: a run can be replayed without the model.
     const promptMaxLen = promptLimit(config, context)
-    const found = { models, tokenizer, media, rewards, dataset, ptx, skipped, iterations, loggers }
+    const found = { models, tokenizer, media, rewards, environment, dataset, ptx, skipped, iterations, loggers }
     return { config: { ...config, promptMaxLen }, ...found, close }
   } catch (error) {
     await close()
@@ -181,7 +188,7 @@ async function openRun(
     rewards: rewardNamesOf(rewards, live ?? {}),
     rewardCommits: job.commits?.rewards,
     chatTemplate,
-    definitions: { ...(await definitionInputs(config)), ...texts },
+    definitions: { ...(await definitionInputs(config)), ...texts, ...(await environmentTexts(config, live)) },
     report,
     signal,
   })
@@ -200,6 +207,12 @@ async function openRun(
         refuse: refuseWithoutSamples,
       })
     : Run.create(config.output, identity, shared)
+}
+
+/** An environment that a program gave is recorded as text. */
+function environmentTexts(config: RlConfig, live: JobOptions<RlConfig>['live']) {
+  if (!live?.environment) return environmentInputs(config)
+  return { environment: [{ name: 'environment.txt', path: String(config.environment) }] }
 }
 
 /** The number of iterations affects the learning rate if a schedule depends on it. */
@@ -282,7 +295,7 @@ async function loadParts(
   prepared: PreparedRl & { readonly texts: string | undefined },
   run: Run,
 ) {
-  const { config, texts, tokenizer, media, rewards, dataset, ptx } = prepared
+  const { config, texts, tokenizer, media, rewards, environment, dataset, ptx } = prepared
   const context: LoadContext = job
   const { live = {} } = job
   const loaded: { dispose(): void }[] = []
@@ -359,6 +372,8 @@ async function loadParts(
       ...scoring,
       turns,
       promptMaxLen,
+      ...(environment ? { environment } : {}),
+      ...(config.episode ? { episode: config.episode } : {}),
       patienceMinutes: rewards.patienceMinutes ?? config.rewardPatienceMinutes,
       onAway: event => {
         run.event('reward', { ...event })

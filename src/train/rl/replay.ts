@@ -3,6 +3,7 @@
  * No model is needed: a call to one throws.
  */
 import { join } from 'node:path'
+import type { Environment, EpisodeOptions } from '../../environment/index.js'
 import { WhetstoneError } from '../../errors/index.js'
 import { type ExperienceBatch, FastExperienceMaker, type Scorer } from '../../experience/index.js'
 import type { Definition } from '../../maths/index.js'
@@ -14,6 +15,7 @@ import { Journal, JournalError, Run, type RunConfig, RunError, type RunView, rea
 import type { MediaItem } from '../../sequence/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { restoredConfig } from '../config/definitions.js'
+import { hasEnvironment } from '../config/environment.js'
 import { mediaDirectory } from '../run/media.js'
 import { span, trainedSoFar } from '../run/trained-so-far.js'
 import { actedConfig, actedKlCoef, knownActs, withoutDroppedSamples } from './acts.js'
@@ -293,6 +295,9 @@ export async function makerWithoutModels(config: RlConfig, tokenizerDirectory: s
     sources: [sampleReward(refuse('a reward'), { name: 'journal' })],
     onRewardFailure: 'stop',
     klController: config.klController,
+    ...(hasEnvironment(config)
+      ? { environment: refusingEnvironment(refuse('an episode')), episode: recordedLimits(config) }
+      : {}),
     ...(reference === 'none' ? {} : { reference: scorer<'language'>("the reference's log-probabilities") }),
     ...(needsCritic(config) ? { critic: scorer<'value'>("the critic's values") } : {}),
   })
@@ -305,6 +310,16 @@ const keptMedia: Pick<MultimodalProcessor, 'process'> = {
     const media = images as readonly MediaItem[]
     return { kind: 'processed', ids, media, from: Int32Array.from(ids, (_, i) => i), images: [], videos: [] }
   },
+}
+
+/** A replay opens no session and calls no tool. */
+function refusingEnvironment(open: Environment['open']): Environment {
+  return { name: 'journal', version: '', adds: [], open }
+}
+
+/** Turns are read from the journal, whatever the chat template would make of them. */
+function recordedLimits({ episode }: Pick<RlConfig, 'episode'>): EpisodeOptions {
+  return { ...episode, history: 'append' }
 }
 
 function refusingGenerator(): Generator {

@@ -48,7 +48,7 @@ export function planRl(config: RlConfig): TrainingPlan {
       ...others,
     ],
     data,
-    rewards: config.rewards,
+    ...(config.rewards === undefined ? {} : { rewards: config.rewards }),
     device,
     dtype,
     chatTemplate,

@@ -18,6 +18,7 @@ import type { Outputs, TokenModel, TrainStepOptions } from '../../model/index.js
 import { trainedCount } from '../../sequence/index.js'
 import { namingRows, type TrainingRow } from '../run/errors.js'
 import { type MadeStep, untilStepped } from '../run/optimizer-step.js'
+import { turnLengths } from './engine-gap.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 
 export interface PolicyUpdateOptions {
@@ -177,7 +178,7 @@ function objectiveSample(
       ? {}
       : {
           engineLogprobs: comparableLogprobs(one.engineLogprobs, sampling.temperature),
-          altered: alteredTokens({ length: trainedCount(one.sequence), ...sampling }),
+          altered: alteredTokens({ length: trainedCount(one.sequence), turns: turnLengths(one), ...sampling }),
         }),
   }
 }

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DataReport } from '../../data/index.js'
+import type { Environment } from '../../environment/index.js'
 import type { PairLoss } from '../../maths/index.js'
 import type { MultimodalProcessor, TokenModel } from '../../model/index.js'
 import type { Report } from '../../progress/index.js'
@@ -30,6 +31,7 @@ export interface LiveParts {
   readonly rewards?: RewardEngineOptions | undefined
   /** Names of rewards that stand beside `rewards`: files, rules, reward models. */
   readonly rewardNames?: readonly string[] | undefined
+  readonly environment?: Environment | undefined
   /** The loss of pairs of a reward model, in place of the ranking loss. It is called once, with the config. */
   readonly createLoss?: ((config: RewardModelConfig) => PairLoss) | undefined
 }

@@ -7,7 +7,8 @@ export const gae = defineEstimator({
   options: z.object({}),
   compares: 'nothing',
   values: 'needed',
-  advantages: ({ rewards, values, gamma, lambd }) => gaeAdvantages({ rewards, values: values!, gamma, lambd }),
+  advantages: ({ rewards, values, discounts, lambd }) =>
+    gaeAdvantages({ rewards, values: values!, gamma: discounts, lambd }),
 })
 
 /**
@@ -19,7 +20,8 @@ export const gae = defineEstimator({
 export function gaeAdvantages(options: {
   rewards: ArrayLike<number>
   values: ArrayLike<number>
-  gamma: number
+  /** One for all tokens, or one for what follows each. */
+  gamma: number | ArrayLike<number>
   lambd: number
 }): TokenAdvantages {
   const { rewards, values, gamma, lambd } = options
@@ -31,7 +33,8 @@ export function gaeAdvantages(options: {
   let advantage = 0
   for (let t = length - 1; t >= 0; t--) {
     const value = values[t]!
-    advantage = rewards[t]! + gamma * nextValue - value + gamma * lambd * advantage
+    const discount = typeof gamma === 'number' ? gamma : gamma[t]!
+    advantage = rewards[t]! + discount * nextValue - value + discount * lambd * advantage
     advantages[t] = advantage
     returns[t] = advantage + value
     nextValue = value
