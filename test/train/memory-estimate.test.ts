@@ -115,6 +115,9 @@ test('16-bit weights are trained through float32 copies', () => {
     moments: 8 * parameters,
     copies: 4 * parameters,
   })
+  // Divided over four ranks, each has its part of the weights beside them.
+  const sharded = estimateModel({ ...model, gradientCheckpointing: false, tokens: 16_384, longest: 512, shards: 4 })
+  expect(sharded).toMatchObject({ weights: 2 * parameters, moments: 2 * parameters, copies: 1.5 * parameters })
   // Measured on an H200: 23 GiB.
   expect(estimate.total / 2 ** 30 / 23).toBeGreaterThan(0.85)
   expect(estimate.total / 2 ** 30 / 23).toBeLessThan(1.15)

@@ -7,6 +7,8 @@ import { type PassModel, scoringBytes, trainingBytes } from './pass-memory.js'
 export interface PlannedModel extends PassModel {
   /** For people: `policy`, `reference`. */
   readonly name: string
+  /** Ranks that the optimiser's numbers are divided over (`optimizer.shard`). Default 1. */
+  readonly shards?: number
 }
 
 /** What a model takes, by what it is for. */
@@ -20,7 +22,7 @@ export interface ModelMemory {
   readonly gradients: number
   /** AdamW's two numbers per parameter, in float32. */
   readonly moments: number
-  /** Float32 copies of 16-bit weights that are trained. */
+  /** Float32 copies of 16-bit weights that are trained; of a divided optimiser, this rank's part of the weights too. */
   readonly copies: number
   /** What a forward pass keeps for the backward pass, and both passes' work space. */
   readonly activations: number
@@ -33,7 +35,7 @@ export interface ModelMemory {
  * and head.
  */
 export function estimateModel(model: PlannedModel): ModelMemory {
-  const { name, config, head, device, dtype, trained, adapter } = model
+  const { name, config, head, device, dtype, trained, adapter, shards = 1 } = model
   const size = dtypeBytes(dtype)
   const base = parameterCount(weightMap(config, head))
   const beside = adapter ? adapterParameters(config, adapter) : 0
@@ -41,7 +43,10 @@ export function estimateModel(model: PlannedModel): ModelMemory {
   const score = head === 'score' ? config.hidden : 0
   const headParameters = head === 'score' ? score : config.vocabSize * config.hidden
   const changing = { weights: base, adapter: beside + score, head: headParameters, nothing: 0 }[trained]
-  const kept = { weights: (base + beside) * size, moments: changing * 8, copies: size < 4 ? changing * 4 : 0 }
+  const own = Math.ceil(changing / shards)
+  // A rank updates its part of the weights beside the weights themselves.
+  const copies = own * ((size < 4 ? 4 : 0) + (shards > 1 ? size : 0))
+  const kept = { weights: (base + beside) * size, moments: own * 8, copies }
   const gradients = changing * size
   const scored = scoringBytes(model)
   const { peak, activations } =
