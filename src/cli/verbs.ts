@@ -83,6 +83,7 @@ export const verbGroups: readonly VerbGroup[] = [
       verb('runs', 'list training runs, or compare two', () => import('./runs.js')),
       verb('plot', 'draw curves of training runs', () => import('./plot.js')),
       verb('dashboard', 'open a page over training runs, and act on them', () => import('./dashboard.js')),
+      longVerb('report', 'write a run as one HTML file that opens offline', () => import('./report.js')),
       longVerb('eval', 'measure a model: perplexity, reward, accuracy, win rate', () => import('./eval.js')),
       longVerb('replay', 'recompute the batches of a run and compare them', () => import('./replay.js')),
     ],

@@ -31,6 +31,13 @@ export class PageFiles {
     return new PageFiles(files)
   }
 
+  /** For a file that carries the page with it. */
+  text(name: 'page.js' | 'page.css'): string {
+    const bytes = this.files.get(name)
+    if (!bytes) throw new Error('The page is not built. Run `npm run build`.')
+    return bytes.toString()
+  }
+
   answer(exchange: Exchange, path: string): void {
     const { method } = exchange.request
     if (method !== 'GET' && method !== 'HEAD') throw new RequestError(405, 'expected GET')

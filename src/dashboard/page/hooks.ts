@@ -88,6 +88,15 @@ export function useAnswer<R extends GetRoute>(
   return { answer: state.answer, error: state.error, stale: state.key !== key, reload }
 }
 
+/** Asks again every second while something is being made ready, such as the index of the samples. */
+export function useAgain(isWaiting: boolean, reload: () => void): void {
+  useEffect(() => {
+    if (!isWaiting) return
+    const timer = setInterval(reload, 1000)
+    return () => clearInterval(timer)
+  }, [isWaiting])
+}
+
 /** A choice that this browser remembers. */
 export function useRemembered(name: string, initial: string): [string, (value: string) => void] {
   const [value, setValue] = useState(() => {

@@ -3,17 +3,33 @@ import type { DistributionsAnswer } from '../../api.js'
 import type { ViewProps } from '../app.js'
 import { Chart, type Series } from '../charts/chart.js'
 import { HeatMap } from '../charts/heat-map.js'
+import { Legend } from '../charts/legend.js'
+import { Stacked } from '../charts/stacked.js'
 import { type ColourName, seriesColour } from '../charts/theme.js'
 import { percent } from '../format.js'
-import { useAnswer } from '../hooks.js'
+import { useAgain, useAnswer } from '../hooks.js'
 import { Loading } from '../parts/common.js'
 
 export function Distributions({ run }: ViewProps) {
-  const { answer, error } = useAnswer({ route: 'GET /api/runs/:run/distributions', parts: { run } }, ['samples'])
+  const { answer, error, reload } = useAnswer({ route: 'GET /api/runs/:run/distributions', parts: { run } }, [
+    'samples',
+  ])
+  const { answer: detail, reload: lookAgain } = useAnswer({ route: 'GET /api/runs/:run', parts: { run } })
+  const isBuilding = detail?.index.state === 'building'
+  useAgain(isBuilding, () => {
+    reload()
+    lookAgain()
+  })
   if (!answer) return <Loading error={error} />
   const { rewards, lengths, groups, drops } = answer
   if (rewards.columns.length === 0 && lengths.columns.length === 0)
-    return <p class="card note">The run has no samples, so there is nothing to show here.</p>
+    return (
+      <p class="card note">
+        {isBuilding
+          ? 'The index of the samples is being built.'
+          : 'The run has no samples, so there is nothing to show here.'}
+      </p>
+    )
   const share = (label: string, colour: ColourName, of: (one: (typeof groups)[number]) => number): Series => ({
     ...{ label, colour, steps: groups.map(({ to }) => to), values: groups.map(of) },
   })
@@ -42,7 +58,12 @@ export function Distributions({ run }: ViewProps) {
             share('all right', 'series-3', one => one.allRight),
           ]}
         />
-        <Legend names={['all rewards equal', 'all right']} colours={['series-2', 'series-3']} />
+        <Legend
+          items={[
+            { name: 'all rewards equal', colour: 'series-2' },
+            { name: 'all right', colour: 'series-3' },
+          ]}
+        />
       </section>
       <section class="card" aria-label="Drops">
         <h2>Dropped samples by reason</h2>
@@ -52,36 +73,21 @@ export function Distributions({ run }: ViewProps) {
   )
 }
 
-function Drops({
-  drops,
-  reasons,
-}: {
+interface DropsProps {
   readonly drops: DistributionsAnswer['drops']
   readonly reasons: readonly string[]
-}) {
-  const series = reasons.map(
-    (label, place): Series => ({
-      ...{ label, colour: seriesColour(place), steps: drops.map(({ to }) => to) },
-      values: drops.map(({ reasons: by }) => by[label] ?? 0),
-    }),
-  )
-  return (
-    <>
-      <Chart label="Dropped samples" across="iteration" series={series} />
-      <Legend names={reasons} colours={reasons.map((_, place) => seriesColour(place))} />
-    </>
-  )
 }
 
-function Legend({ names, colours }: { readonly names: readonly string[]; readonly colours: readonly ColourName[] }) {
+function Drops({ drops, reasons }: DropsProps) {
+  const parts = reasons.map((name, place) => ({ name, colour: seriesColour(place) }))
+  const columns = drops.map(({ from, to, reasons: by }) => ({
+    title: from === to ? `iteration ${to}` : `iterations ${from} to ${to}`,
+    values: reasons.map(reason => by[reason] ?? 0),
+  }))
   return (
-    <ul class="legend">
-      {names.map((name, place) => (
-        <li key={name}>
-          <span class="swatch" style={{ background: `var(--${colours[place]})` }} />
-          {name}
-        </li>
-      ))}
-    </ul>
+    <>
+      <Stacked label="Dropped samples" parts={parts} columns={columns} />
+      <Legend items={parts} />
+    </>
   )
 }

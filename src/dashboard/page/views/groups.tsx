@@ -4,7 +4,7 @@ import type { GroupsAnswer, GroupsQuery, SampleRow } from '../../api.js'
 import { type Address, writeAddress } from '../address.js'
 import type { ViewProps } from '../app.js'
 import { count, number } from '../format.js'
-import { tune, useAnswer } from '../hooks.js'
+import { tune, useAgain, useAnswer } from '../hooks.js'
 import { Loading, Words } from '../parts/common.js'
 import { Compare } from '../parts/compare.js'
 
@@ -20,8 +20,16 @@ export function Groups({ address, run }: ViewProps) {
     ...(query.iteration === undefined ? {} : { iteration: Number(query.iteration) }),
     ...{ sort: (query.sort ?? 'spread') as NonNullable<GroupsQuery['sort']>, offset, limit: pageSize },
   }
-  const { answer, error } = useAnswer({ route: 'GET /api/runs/:run/groups', parts: { run }, query: asked }, ['samples'])
+  const { answer, error, reload } = useAnswer({ route: 'GET /api/runs/:run/groups', parts: { run }, query: asked }, [
+    'samples',
+  ])
   const [chosen, setChosen] = useState<readonly string[]>([])
+  const { answer: detail, reload: lookAgain } = useAnswer({ route: 'GET /api/runs/:run', parts: { run } })
+  const isBuilding = detail?.index.state === 'building'
+  useAgain(isBuilding, () => {
+    reload()
+    lookAgain()
+  })
   if (!answer) return <Loading error={error} />
   // The last two that were chosen are compared.
   const toggle = (id: string) =>
@@ -30,7 +38,11 @@ export function Groups({ address, run }: ViewProps) {
     <>
       <Choice address={address} answer={answer} sort={asked.sort!} />
       {error && <Loading error={error} />}
-      {answer.groups.length === 0 && <p class="card note">There are no samples of this iteration.</p>}
+      {answer.groups.length === 0 && (
+        <p class="card note">
+          {isBuilding ? 'The index of the samples is being built.' : 'There are no samples of this iteration.'}
+        </p>
+      )}
       {answer.groups.map(group => (
         <section key={group.promptId} class="card stack" aria-label={`Prompt ${group.promptId}`}>
           <div class="row small">

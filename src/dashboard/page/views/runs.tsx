@@ -14,6 +14,17 @@ const orders = {
 } satisfies Record<string, (a: RunSummary, b: RunSummary) => number>
 type Order = keyof typeof orders
 
+/** Options that two of these runs have and do not agree on; what only one kind of run has tells nothing. */
+function differing(runs: readonly RunSummary[]): string[] {
+  const options = new Set(runs.flatMap(({ differences }) => Object.keys(differences)))
+  return [...options].filter(option => {
+    const values = runs
+      .map(({ differences }) => differences[option])
+      .filter(value => value !== undefined && value !== '-')
+    return new Set(values).size > 1
+  })
+}
+
 export function Runs() {
   const { answer, error } = useAnswer({ route: 'GET /api/runs' }, ['runs', 'run'])
   const [chosen, setChosen] = useState<readonly string[]>([])
@@ -25,7 +36,7 @@ export function Runs() {
   const shown = runs
     .filter(run => words.every(word => `${run.name} ${run.kind} ${run.status}`.toLowerCase().includes(word)))
     .sort(orders[order])
-  const options = [...new Set(runs.flatMap(({ differences }) => Object.keys(differences)))]
+  const options = differing(shown)
   const toggle = (name: string) =>
     setChosen(chosen.includes(name) ? chosen.filter(one => one !== name) : [...chosen, name])
   const compared = chosen.filter(name => runs.some(run => run.name === name))

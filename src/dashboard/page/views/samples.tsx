@@ -4,7 +4,7 @@ import type { SampleColumn, SamplesAnswer } from '../../api.js'
 import type { Address } from '../address.js'
 import type { ViewProps } from '../app.js'
 import { bytes, count } from '../format.js'
-import { tune, useAnswer } from '../hooks.js'
+import { tune, useAgain, useAnswer } from '../hooks.js'
 import { Loading } from '../parts/common.js'
 import { Compare } from '../parts/compare.js'
 import { Filters } from '../parts/filters.js'
@@ -31,6 +31,7 @@ export function Samples({ address, run }: ViewProps) {
     },
     ['samples'],
   )
+  useAgain(answer?.index.state === 'building', reload)
   return (
     <>
       <Filters address={address} answer={answer} />

@@ -2,7 +2,8 @@
 import { useMemo } from 'preact/hooks'
 import type { StagesAnswer } from '../../api.js'
 import type { ViewProps } from '../app.js'
-import { Chart, type Series } from '../charts/chart.js'
+import { Chart } from '../charts/chart.js'
+import { Stacked } from '../charts/stacked.js'
 import { seriesColour } from '../charts/theme.js'
 import { bytes, number, percent, seconds } from '../format.js'
 import { useAnswer } from '../hooks.js'
@@ -10,10 +11,17 @@ import { Loading, Scroll } from '../parts/common.js'
 
 type Iteration = StagesAnswer['iterations'][number]
 
+interface PartProps {
+  readonly stages: readonly string[]
+  readonly iterations: readonly Iteration[]
+}
+
 export function Stages({ run }: ViewProps) {
   const { answer, error } = useAnswer({ route: 'GET /api/runs/:run/stages', parts: { run } }, ['metrics'])
   if (!answer) return <Loading error={error} />
-  const { stages, iterations, slowest } = answer
+  const { iterations, slowest } = answer
+  // A run without a critic has no bar for it.
+  const stages = answer.stages.filter(stage => iterations.some(({ seconds: by }) => (by[stage] ?? 0) > 0))
   if (iterations.length === 0) return <p class="card note">The run has not logged how long its stages took yet.</p>
   const mean = (stage: string): number =>
     iterations.reduce((sum, { seconds: by }) => sum + (by[stage] ?? 0), 0) / iterations.length
@@ -72,28 +80,20 @@ function StageBar({ stages, by, whole, tall }: BarProps) {
   )
 }
 
-/** Seconds of each stage, by iteration. */
-function Timeline({
-  stages,
-  iterations,
-}: {
-  readonly stages: readonly string[]
-  readonly iterations: readonly Iteration[]
-}) {
-  const series = useMemo(
+function Timeline({ stages, iterations }: PartProps) {
+  const parts = stages.map((name, place) => ({ name, colour: seriesColour(place) }))
+  const columns = useMemo(
     () =>
-      stages.map(
-        (stage, place): Series => ({
-          ...{ label: stage, colour: seriesColour(place), steps: iterations.map(({ step }) => step) },
-          values: iterations.map(({ seconds: by }) => by[stage] ?? null),
-        }),
-      ),
+      iterations.map(({ step, seconds: by }) => ({
+        title: `iteration ${step}`,
+        values: stages.map(stage => by[stage] ?? 0),
+      })),
     [iterations],
   )
   return (
     <section class="card" aria-label="Timeline">
-      <h2>Seconds of each stage</h2>
-      <Chart label="Seconds of each stage" series={series} height={240} text={seconds} across="iteration" />
+      <h2>Seconds of each iteration</h2>
+      <Stacked label="Seconds of each stage" parts={parts} columns={columns} height={240} text={seconds} />
     </section>
   )
 }
@@ -130,13 +130,7 @@ function Others({ iterations }: { readonly iterations: readonly Iteration[] }) {
   )
 }
 
-function Last({
-  stages,
-  iterations,
-}: {
-  readonly stages: readonly string[]
-  readonly iterations: readonly Iteration[]
-}) {
+function Last({ stages, iterations }: PartProps) {
   const longest = Math.max(
     ...iterations.map(({ seconds: by }) => stages.reduce((sum, stage) => sum + (by[stage] ?? 0), 0)),
   )
