@@ -12,6 +12,10 @@ interface TableProps {
   readonly onChosen: (ids: readonly string[]) => void
 }
 
+/** A reward of one component is the component. */
+const isWhole = (rows: readonly SampleRow[], name: string): boolean =>
+  rows.every(({ reward, components }) => components[name] === undefined || components[name] === reward)
+
 interface Column {
   readonly title: string
   readonly sort: SampleColumn
@@ -31,11 +35,13 @@ export function SampleTable({ address, answer, chosen, onChosen }: TableProps) {
   const { sort = 'iteration', order = 'descending', sample } = address.query
   const shown = [
     ...columns,
-    ...answer.components.map(
-      (name): Column => ({
-        ...{ title: name, sort: `component.${name}`, of: row => row.components[name] },
-      }),
-    ),
+    ...answer.components
+      .filter(name => !isWhole(answer.rows, name))
+      .map(
+        (name): Column => ({
+          ...{ title: name, sort: `component.${name}`, of: row => row.components[name] },
+        }),
+      ),
   ].filter(
     column =>
       column.sort === 'reward' || answer.rows.some(row => column.of(row) !== null && column.of(row) !== undefined),

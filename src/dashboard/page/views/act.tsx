@@ -142,7 +142,7 @@ function Setting({ setting, answer, act }: SettingProps) {
         </button>
         <span class="dim small">now {number(value)}</span>
       </div>
-      <p class="dim small">{reason ?? help}</p>
+      <p class="dim small">{answer.listening && reason !== null ? reason : help}</p>
     </form>
   )
 }
