@@ -68,7 +68,8 @@ export type EpisodeOutcome =
  * The sequences that training reads: one for each segment. Sampled tokens are trained, all others are not.
  *
  * @example
- * const [sequence] = episodeSequences(episode, { promptId: 'row-7', row: {} })
+ * const turns: Episode['turns'] = []
+ * const [sequence] = episodeSequences({ turns }, { promptId: 'row-7', row: {} })
  */
 export function episodeSequences<Row = DataRow>(
   { turns }: Pick<Episode, 'turns'>,

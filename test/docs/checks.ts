@@ -310,7 +310,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     given: ['model', 'prompts.jsonl', 'reward.mjs'],
     blocks: [
       ['whetstone serve --model DIR', serves],
-      ['{"messages": [{"role": "user"', shown('a body; test/serve/images.test.ts sends such')],
+      ['{', shown('a body; test/serve/images.test.ts sends such')],
       ['WHETSTONE_API_KEY=... whetstone serve', serves],
       ['# grpo-served.yaml', config('rl')],
     ],

@@ -181,7 +181,7 @@ test('a replay needs no model, and names the sample of which a number was change
     })
     const { mismatches } = await replayRl(output)
     expect(mismatches[0]).toBe(
-      `iteration 1: ${name}: tokens, reward, log-probabilities or values differ from the training`,
+      `iteration 1: ${name}: tokens, images, reward, log-probabilities or values differ from the training`,
     )
   } finally {
     await rename(`${model}-away`, model)
