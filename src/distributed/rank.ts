@@ -1,4 +1,5 @@
 /** Who is who in a job: ranks, where they are, and what they run. */
+import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { z } from 'zod'
 import { backend, type Device } from '../tensor/index.js'
@@ -26,6 +27,7 @@ export const defaultLimitMs = 60_000
 
 /** The versions that must be the same on every rank: they decide the numbers. */
 export interface RankBuild {
+  readonly whetstone: string
   readonly libtorch: string
   readonly node: string
   readonly arch: string
@@ -47,12 +49,23 @@ export const helloSchema = z.strictObject({
   host: z.string(),
   pid: z.int(),
   device: z.string(),
-  build: z.strictObject({ libtorch: z.string(), node: z.string(), arch: z.string() }),
+  build: z.strictObject({ whetstone: z.string(), libtorch: z.string(), node: z.string(), arch: z.string() }),
 })
 
 export function identityOf({ rank, device }: Pick<RankOptions, 'rank' | 'device'>): RankIdentity {
-  const build = { libtorch: backend().libtorchVersion, node: process.versions.node, arch: process.arch }
+  const build = {
+    whetstone: packageVersion(),
+    libtorch: backend().libtorchVersion,
+    node: process.versions.node,
+    arch: process.arch,
+  }
   return { rank, host: hostname(), pid: process.pid, device, build }
+}
+
+/** dist/distributed and src/distributed are equally deep. */
+function packageVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
 }
 
 /** As errors name it. */

@@ -240,7 +240,9 @@ class Arrivals {
     const other = this.arrived.get(identity.rank)
     if (other) return `two processes say that they are the same rank: ${name} and ${rankName(other.identity)}`
     const { build } = identityOf(this.options)
-    const differing = (['libtorch', 'node', 'arch'] as const).filter(part => build[part] !== identity.build[part])
+    const differing = (['whetstone', 'libtorch', 'node', 'arch'] as const).filter(
+      part => build[part] !== identity.build[part],
+    )
     if (differing.length === 0) return undefined
     const shown = differing.map(part => `${part} ${identity.build[part]}, rank 0 has ${build[part]}`).join('; ')
     return `${name} is of another build: ${shown}. Install the same versions on every machine.`
