@@ -75,26 +75,27 @@ int portOf(int fd) {
 
 // host, port, whether to serve it here, time limit; answers with the store and its port
 napi_value openStore(Call &c) {
-  auto link = std::make_shared<std::unique_ptr<Link>>(std::make_unique<Link>());
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(c.integer(1));
   options.isServer = c.boolean(2);
   options.waitWorkers = false;
   options.timeout = time(c, 3);
-  Bridge &b = c.b;
-  // On the runner of the bridge: the store's own thread begins with the store.
+  auto *link = new Link();
+  // Kept before it is connected: connecting takes as long as the other machine lets it, on a thread that no program waits for. One
+  // that fails stays until the end of the process, and is nothing but that thread.
+  const double ref = keepLink(c.b, link);
   return startOn(
-      c, b.runner,
+      c, link->runner,
       [link, options, host = c.text(0)]() mutable -> std::vector<IValue> {
         if (options.isServer) {
           const int fd = listenAt(host, options.port);
           options.masterListenFd = fd;
           options.port = static_cast<uint16_t>(portOf(fd));
         }
-        (*link)->store = c10::make_intrusive<c10d::TCPStore>(host, options);
+        link->store = c10::make_intrusive<c10d::TCPStore>(host, options);
         return {IValue(static_cast<int64_t>(options.port))};
       },
-      [link, &b](std::vector<IValue> &) { return keepLink(b, link->release()); });
+      [ref](std::vector<IValue> &) { return ref; });
 }
 
 Tensor bytesOf(const std::vector<uint8_t> &bytes) {
@@ -150,6 +151,7 @@ struct Membership {
 Membership membership(Call &c) {
   const int rank = c.integer(2), size = c.integer(3);
   if (size < 1 || rank < 0 || rank >= size) throw ArgError("rank " + std::to_string(rank) + " of " + std::to_string(size));
+  storeOf(linkAt(c, 0));
   return {c10::make_intrusive<c10d::PrefixStore>(c.text(1), linkAt(c, 0).store), rank, size, time(c, 4)};
 }
 
