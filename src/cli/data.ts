@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { z } from 'zod'
 import {
   type DataOptions,
@@ -7,6 +9,7 @@ import {
   type RenderedPart,
   type RenderedRow,
 } from '../data/index.js'
+import { MultimodalProcessor, processorFiles } from '../model/index.js'
 import { bytesText, count, numberText, reportFor } from '../progress/index.js'
 import { type LocateOptions, locateData, locateModel } from '../source/index.js'
 import { Tokenizer } from '../text/index.js'
@@ -83,7 +86,7 @@ export async function run(args: string[]): Promise<number> {
           signal,
           onProgress: (done, total) => progress.at(done, total),
           ...(kind === undefined ? {} : { kind }),
-          ...(tokenizer === undefined ? {} : { tokenizer }),
+          ...(tokenizer === undefined ? {} : { tokenizer, processor: await processorOf(tokenizer) }),
         },
       ).finally(() => progress.end())
       process.stdout.write(describe(inspection, markerFor(process.stdout)))
@@ -100,6 +103,13 @@ async function loadTokenizer(
 ): Promise<Tokenizer> {
   const { directory } = await locateModel(name, { ...around, wanted: 'tokenizer' })
   return Tokenizer.load(directory, { chatTemplate })
+}
+
+/** Images and videos are opened where the directory has what reads them. */
+async function processorOf(tokenizer: Tokenizer): Promise<MultimodalProcessor | undefined> {
+  const { dir } = tokenizer
+  if (!processorFiles.some(name => existsSync(join(dir, name)))) return undefined
+  return MultimodalProcessor.load(dir, { encode: text => tokenizer.encode(text, { addSpecialTokens: false }) })
 }
 
 function readOptions(given: Record<string, unknown>): DataOptions {

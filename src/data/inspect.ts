@@ -6,7 +6,9 @@ import { DataError } from './errors.js'
 import { RowFile } from './files/row-file.js'
 import { GrowingList } from './files/row-index.js'
 import { type LengthSummary, summarizeLengths } from './lengths.js'
+import { promptWithMedia, type RowProcessor } from './media-rows.js'
 import type { DataOptions, DataSpec } from './options.js'
+import type { FilePrompt } from './prompts.js'
 import { type RenderedRow, renderExample, renderRow } from './render-row.js'
 import { readRowAs } from './row-readers.js'
 import { type Column, ColumnInference } from './row-schema.js'
@@ -20,6 +22,8 @@ export interface InspectOptions extends DataOptions {
   readonly kind?: ExampleKind
   /** Lengths and rows in tokens; without it in characters. */
   readonly tokenizer?: Tokenizer
+  /** What reads images and videos: they are opened, and lengths have their tokens. Null: the model reads text alone. */
+  readonly processor?: RowProcessor | null | undefined
   /** How many rows are rendered. */
   readonly rendered: number
   readonly signal?: AbortSignal
@@ -153,7 +157,13 @@ async function lookAt<K extends ExampleKind>(
   const encoded = await encodeRow(kind, stored, { ...options, tokenizer })
   if (encoded.kind === 'dropped') return { reason: encoded.reason, message: encoded.message }
   const rendering = renderExample(kind, encoded.example, tokenizer)
-  return { length: await rendering.length(), render: async () => ({ where, ...(await rendering.render()) }) }
+  const seen =
+    kind === 'prompts' ? await promptWithMedia(encoded.example as FilePrompt, { ...options, tokenizer }) : undefined
+  if (seen && 'message' in seen) return { reason: 'media', message: seen.message }
+  return {
+    length: seen?.length ?? (await rendering.length()),
+    render: async () => ({ where, ...(await rendering.render()) }),
+  }
 }
 
 interface FirstRow {

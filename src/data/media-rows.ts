@@ -1,8 +1,9 @@
 /** Rows with images and videos: encoded as text with one placeholder for each, which is then expanded. */
 import { type MediaItem, noEars, type Sequence } from '../sequence/index.js'
-import { type MediaColumns, placedTypes, placeMedia, type TextPrompt } from '../text/index.js'
+import { encodeTurns, type MediaColumns, placedTypes, placeMedia, type TextPrompt } from '../text/index.js'
 import type { Encoded, EncodeOptions } from './encode.js'
 import { directoryOf } from './formats/media.js'
+import type { FilePrompt } from './prompts.js'
 import type { StoredRow } from './row-store.js'
 
 /** What makes ids with placeholders ready for a model: `MultimodalProcessor`. */
@@ -60,6 +61,18 @@ export async function encodeWithMedia<E>(
     sequences[name] = expandedSequence(value, found)
   }
   return { ...encoded, example: { ...encoded.example, ...(sequences as Partial<E>) } }
+}
+
+/** How many tokens a prompt has with its media, or what is wrong with them. Undefined where it has none, or where nothing reads them. */
+export async function promptWithMedia(
+  { prompt, images: ofColumn, videos: frames, mediaRoot }: FilePrompt,
+  { tokenizer, processor }: Pick<EncodeOptions, 'tokenizer' | 'processor'>,
+): Promise<{ readonly length: number } | { readonly message: string } | undefined> {
+  const { prompt: placed, images, videos } = placeMedia(prompt, { images: ofColumn, videos: frames })
+  if (images.length + videos.length === 0 || !processor || mediaRoot === undefined) return undefined
+  const ids = await encodeTurns(placed, tokenizer, { mediaTypes: placedTypes })
+  const found = await processor.process(ids, { images, videos }, { baseDirectory: mediaRoot, root: mediaRoot })
+  return found.kind === 'failed' ? { message: found.message } : { length: found.ids.length }
 }
 
 const isSequence = (value: unknown): value is Sequence =>

@@ -1,6 +1,6 @@
 /** Rows as text for people, with the trained parts marked. */
 import { firstTrained, type Sequence } from '../sequence/index.js'
-import type { ChatMessage, Tokenizer } from '../text/index.js'
+import { type ChatMessage, placedTypes, placeMedia, type Tokenizer } from '../text/index.js'
 import type { Rows } from './encode.js'
 import { isAssistant, messageText } from './formats/messages.js'
 import { type Answer, type Prompt, withSystem } from './formats/prompt.js'
@@ -116,8 +116,9 @@ const exampleRenderings: {
   labelled: ({ sequence, desirable }, tokenizer) =>
     tokenRendering([sequence], () => answerSections(sequence, desirable ? 'desirable' : 'undesirable', tokenizer)),
   prompts: (example, tokenizer) => {
-    const { prompt } = example
-    const text = typeof prompt === 'string' ? prompt : tokenizer.renderChat(prompt, { addGenerationPrompt: true })
+    const { prompt } = placeMedia(example.prompt, example)
+    const chat = { addGenerationPrompt: true, mediaTypes: placedTypes }
+    const text = typeof prompt === 'string' ? prompt : tokenizer.renderChat(prompt, chat)
     const length = async () =>
       (typeof prompt === 'string'
         ? await tokenizer.encodePrompt(text)

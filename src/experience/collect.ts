@@ -44,6 +44,8 @@ interface CollectOptions {
   /** `only`: the environment alone gives rewards. */
   readonly environmentRewards: 'only' | 'added'
   readonly tokenizer: Tokenizer
+  /** Ids that no response may have. */
+  readonly placeholderIds: readonly number[]
   readonly config: ExperienceConfig
   readonly turns: Turns
   /** Fresh prompts for groups that were dropped; undefined at its end. Without it their prompts are sampled again. */
@@ -270,7 +272,8 @@ export class Collector {
     try {
       tell()
       for (const { one, outcome } of known) take(one, outcome)
-      for await (const outcome of requests.length === 0 ? [] : generator.generate(requests, { signal: both })) {
+      for await (const given of requests.length === 0 ? [] : generator.generate(requests, { signal: both })) {
+        const outcome = this.withoutPlaceholders(given)
         signal?.throwIfAborted()
         if (failure) break
         // The sample is not at fault, and others would fail too: keep finished work and stop.
@@ -345,6 +348,20 @@ export class Collector {
       }
     }
     return { known, requests, byRequest }
+  }
+
+  /**
+   * Engines of ours never sample placeholders. A response of another engine that has one is a failure: its ids are what was sampled, so
+   * they stay as they are, and no image belongs to them.
+   */
+  private withoutPlaceholders(outcome: Outcome): Outcome {
+    if (outcome.kind !== 'completed') return outcome
+    const { placeholderIds } = this.options
+    const at = outcome.responseIds.findIndex(id => placeholderIds.includes(id))
+    if (at < 0) return outcome
+    const { requestId, promptId, sample, seed, responseIds } = outcome
+    const message = `token ${at} of the response (${responseIds[at]}) is a placeholder of an image or a video, and none belongs to it`
+    return { kind: 'failed', reason: 'protocol', message, requestId, promptId, sample, seed }
   }
 
   /** Outcomes as they come. What the journal has of an episode is not run again. */

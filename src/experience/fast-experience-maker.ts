@@ -284,6 +284,7 @@ export class FastExperienceMaker {
       episodes,
       environmentRewards: this.environmentRewards,
       tokenizer: this.options.tokenizer,
+      placeholderIds: this.options.processor?.placeholderIds ?? [],
       config,
       turns: this.turns,
       nextPrompt:

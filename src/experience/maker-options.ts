@@ -27,6 +27,10 @@ import type { RolloutJournal } from './rollout-journal.js'
 type RewardOptions = Omit<RewardEngineOptions, 'tokenizer'>
 type ResolvedRewardOptions = Omit<RewardOptions, 'rewardModel'> & { readonly rewardModel?: ResolvedRewardModels }
 
+/** What makes prompts with images and videos ready. Samples that have one of its `placeholderIds` are dropped. */
+export type PromptProcessor = Pick<MultimodalProcessor, 'process'> &
+  Partial<Pick<MultimodalProcessor, 'placeholderIds'>>
+
 /** A null part is the same as a missing one. */
 export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOptions {
   /** Its log-probabilities are the ones that training starts from. */
@@ -39,7 +43,7 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
   readonly initialModel?: FastExperienceMakerOptions['reference']
   readonly tokenizer: Tokenizer
   /** Of a vision-language model: it makes prompts with images and videos ready. */
-  readonly processor?: Pick<MultimodalProcessor, 'process'> | null
+  readonly processor?: PromptProcessor | null
   /** The generator: an engine over the weights of the actor, or a server. */
   readonly generator: Generator
   /** Samples are episodes of this environment. Its rewards are added to the others, which may then be left out. */
@@ -59,7 +63,7 @@ export type MakerParts = Omit<
 > & {
   readonly environment?: Environment
   readonly episode?: EpisodeOptions
-  readonly processor?: Pick<MultimodalProcessor, 'process'>
+  readonly processor?: PromptProcessor
   readonly critic?: Scorer<'value'>
   readonly reference?: Scorer<'language'> | 'adapter-off'
 }

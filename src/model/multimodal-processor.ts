@@ -45,6 +45,11 @@ export class MultimodalProcessor {
     private readonly rules: PlaceholderRules,
   ) {}
 
+  /** Ids that stand for tokens of images and videos. No answer has them: nothing would belong to them. */
+  get placeholderIds(): readonly number[] {
+    return [this.rules.imageId, this.rules.videoId]
+  }
+
   /** Of a model directory, which has the configs of its model and of its processors. */
   static async load(
     directory: string,

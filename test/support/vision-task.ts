@@ -106,12 +106,13 @@ export function squarePng(colour: Colour, seed: number): Promise<Buffer> {
 /** Pictures in a new folder, in turns of the colours. */
 export async function pictureFolder(
   count: number,
+  among: readonly Colour[] = colourNames,
 ): Promise<{ folder: string; names: { name: string; colour: Colour }[] }> {
   const folder = fresh('pictures')
   mkdirSync(folder)
   const names: { name: string; colour: Colour }[] = []
   for (let i = 0; i < count; i++) {
-    const colour = colourNames[i % colourNames.length]!
+    const colour = among[i % among.length]!
     names.push({ name: `${i}.png`, colour })
     writeFileSync(join(folder, `${i}.png`), await squarePng(colour, i))
   }

@@ -1,5 +1,12 @@
 /** Counts rows that are too long by encoding all data, for dry runs. */
-import { DataError, type Dataset, type ExampleKind, sequencesOf } from '../../data/index.js'
+import {
+  DataError,
+  type Dataset,
+  type ExampleKind,
+  promptWithMedia,
+  type RowProcessor,
+  sequencesOf,
+} from '../../data/index.js'
 import type { PromptCounts } from '../../experience/index.js'
 import { firstTrained } from '../../sequence/index.js'
 import { fitPrompt, type Tokenizer } from '../../text/index.js'
@@ -22,6 +29,8 @@ interface CountOptions {
   /** Where prompts are answered. */
   readonly generation: Pick<PlannedGeneration, 'promptTruncation'> | undefined
   readonly signal: AbortSignal
+  /** What reads the images and videos of prompts. */
+  readonly processor?: RowProcessor | null | undefined
 }
 
 /** Examples that are encoded before the signal is looked at. */
@@ -43,7 +52,7 @@ export async function encodeHeldOut(
 }
 
 async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): Promise<TooLong> {
-  const { tokenizer, generation, limit, signal } = options
+  const { tokenizer, generation, limit, processor, signal } = options
   const rows = dataset.train(tokenizer)
   const counts = { cut: 0, leftOut: 0 }
   const lengths: SequenceLength[] = []
@@ -54,6 +63,14 @@ async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): P
         for (const sequence of sequencesOf(example))
           lengths.push({ tokens: sequence.ids.length, outputs: sequence.ids.length - firstTrained(sequence) })
       if (!generation || !('prompt' in example)) continue
+      const seen = await promptWithMedia(example, { tokenizer, processor })
+      if (seen && 'message' in seen) throw new DataError(`${example.where}: ${seen.message}`)
+      if (seen) {
+        // Prompts with media are not cut.
+        if (seen.length > limit) counts.leftOut++
+        else lengths.push({ tokens: seen.length, outputs: 0 })
+        continue
+      }
       const fitted = await fitPrompt(example.prompt, { tokenizer, limit, side: generation.promptTruncation })
       if (fitted.kind === 'too-long') counts.leftOut++
       else {

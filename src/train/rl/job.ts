@@ -149,7 +149,13 @@ async function prepareRl({
 /** Of the prompts, and of the supervised rows that are mixed in. */
 async function tooLongOf({ signal }: JobOptions<RlConfig>, prepared: PreparedRl): Promise<TooLong[]> {
   const { config, dataset, ptx, tokenizer } = prepared
-  const prompts = await countTooLong(dataset, { tokenizer, generation: config, limit: config.promptMaxLen, signal })
+  const prompts = await countTooLong(dataset, {
+    tokenizer,
+    processor: prepared.media.processor,
+    generation: config,
+    limit: config.promptMaxLen,
+    signal,
+  })
   if (!ptx) return [prompts]
   const { maxLength: limit = prepared.models.models[0]!.config.decoder.context } = config.ptx!
   return [prompts, await countTooLong(ptx, { tokenizer, generation: undefined, limit, signal })]

@@ -1,0 +1,99 @@
+/** Prompts with images and sounds in the maker: one tower pass, what engines and rewards get, and answers that cannot be trained on. */
+import { expect, test } from 'vitest'
+import { FastExperienceMaker, type FastExperienceMakerOptions } from '../../src/experience/index.js'
+import { LocalModel, MultimodalProcessor } from '../../src/model/index.js'
+import { type RewardInput, sampleReward } from '../../src/reward/index.js'
+import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
+import { Tokenizer } from '../../src/text/index.js'
+import { atEnd } from '../support/at-end.js'
+import { ScriptedGenerator } from '../support/doubles/scripted-generator.js'
+import { visionDirectory } from '../support/vision-task.js'
+
+const directory = await visionDirectory(3)
+const tokenizer = await Tokenizer.load(directory)
+const processor = await MultimodalProcessor.load(directory, {
+  encode: text => tokenizer.encode(text, { addSpecialTokens: false }),
+})
+const image = { data: new Uint8Array(16 * 16 * 3).fill(50), width: 16, height: 16 }
+const loaded = async (options: Parameters<typeof LocalModel.load<'language'>>[1]) => {
+  const model = await LocalModel.load<'language'>(directory, { ...options, role: 'language' })
+  atEnd(() => model.dispose())
+  return model
+}
+const actor = await loaded({ freezeVision: 'all' })
+const makerOf = (options: Partial<FastExperienceMakerOptions>) =>
+  new FastExperienceMaker({
+    ...{ actor, tokenizer, processor, advantageEstimator: 'rloo', nSamplesPerPrompt: 2, maxNewTokens: 4 },
+    sources: [sampleReward(({ response }) => response.length, { name: 'length' })],
+    generator: new ScriptedGenerator(() => [40, 41], tokenizer.vocabSize),
+    ...options,
+  })
+
+test('a frozen tower computes an image once: for the engine, all samples, the actor and later batches', async () => {
+  const generator = new LocalEngine(actor, { tokenizer })
+  atEnd(() => generator.close())
+  const maker = makerOf({ generator, nSamplesPerPrompt: 4 })
+  const before = actor.vision!.computedPatches
+  const row = { prompt: 'Which colour?', images: [image] }
+  const { experiences } = await maker.makeExperienceList([row, { prompt: 'Say something' }])
+  expect(experiences.map(({ sequence }) => sequence.media.length)).toEqual([1, 1, 1, 1, 0, 0, 0, 0])
+  await maker.makeExperienceList([{ prompt: 'And now?', images: [image] }])
+  expect(actor.vision!.computedPatches - before).toBe(16)
+  // The reference is the same tower, where an adapter is trained.
+  const adapted = await loaded({ adapter: { rank: 2, alpha: 4, dropout: 0, targets: ['q_proj'], seed: 1 } })
+  const engine = new LocalEngine(adapted, { tokenizer })
+  atEnd(() => engine.close())
+  await makerOf({ actor: adapted, reference: 'adapter-off', generator: engine }).makeExperienceList([row])
+  expect(adapted.vision!.computedPatches).toBe(16)
+})
+
+test('a response of another engine with a placeholder is dropped with the reason, and ids stay what was sampled', async () => {
+  const pad = 5
+  class Foreign extends ScriptedGenerator {
+    override generate(requests: Iterable<GenerationRequest>, options: object) {
+      return super.generate(
+        [...requests].map(({ media: _, ...rest }) => rest),
+        options,
+      )
+    }
+  }
+  const generator = new Foreign((_, sample) => (sample === 1 ? [40, pad] : [40, 41 + sample]), tokenizer.vocabSize)
+  const maker = makerOf({ generator })
+  const { experiences, dropped } = await maker.makeExperienceList([{ prompt: 'Which colour?', images: [image] }])
+  expect(experiences.map(({ sample }) => sample)).toEqual([0, 2])
+  expect(dropped).toMatchObject([{ sample: 1, reason: 'protocol', message: expect.stringContaining('a placeholder') }])
+})
+
+test('sounds go to the engine and to the rewards as they are; an engine of this process says that it hears none', async () => {
+  // 16 kHz, one channel, 16 bits.
+  const wav = Buffer.alloc(44)
+  wav.write('RIFF', 0)
+  wav.write('WAVEfmt ', 8)
+  wav.writeUInt32LE(16, 16)
+  wav.writeUInt32LE(16000, 24)
+  const asked: GenerationRequest[] = []
+  class Hearing extends ScriptedGenerator {
+    override generate(requests: Iterable<GenerationRequest>, options: object) {
+      const all = [...requests]
+      asked.push(...all)
+      return super.generate(all, options)
+    }
+  }
+  const heard: RewardInput['audios'][] = []
+  const reward = sampleReward(({ audios, sample }) => {
+    heard.push(audios)
+    return sample
+  })
+  const generator = new Hearing(() => [40], tokenizer.vocabSize)
+  const row = { prompt: 'What do you hear?', audios: [{ bytes: wav }] }
+  await makerOf({ generator, sources: [reward] }).makeExperienceList([row])
+  expect(asked[0]!.audios).toMatchObject([{ samplingRate: 16000, mimeType: 'audio/wav' }])
+  expect(heard[0]).toMatchObject([{ samplingRate: 16000 }])
+  const engine = new LocalEngine(actor, { tokenizer })
+  atEnd(() => engine.close())
+  const { dropped } = await makerOf({ generator: engine }).makeExperienceList([row])
+  expect(dropped[0]).toMatchObject({ reason: 'media-unsupported', message: expect.stringContaining('hears no sounds') })
+  const wrong = { prompt: 'a', audios: [{ bytes: wav, samplingRate: 8000 }] }
+  const bad = await makerOf({}).makeExperienceList([wrong])
+  expect(bad.dropped[0]).toMatchObject({ reason: 'media', message: expect.stringContaining('16000 Hz') })
+})
