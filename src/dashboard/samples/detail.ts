@@ -1,4 +1,6 @@
 /** One sample whole: its conversation, what rewards said of it, and the numbers of its tokens. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type Journal, toPlainJson } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import {
@@ -6,8 +8,10 @@ import {
   journalledSamples,
   replayedExperiences,
   type SamplingSettings,
+  type Trajectory,
+  trajectoryFile,
 } from '../../train/index.js'
-import type { Flag, SampleDetail, TokenNumber, TokensAnswer, Turn } from '../api.js'
+import { type Flag, type SampleDetail, type TokenNumber, type TokensAnswer, type Turn, tokenNumbers } from '../api.js'
 import { RequestError } from '../errors.js'
 import { groupReasons } from './drop-reasons.js'
 import { parseSampleId, rowOf, rowShown } from './query.js'
@@ -86,6 +90,8 @@ export async function askTokens(index: SampleIndex, { id }: { id: string }): Pro
     tokens: await tokenTexts(tokenizer, ids),
     source: 'replay' as const,
   }
+  const saved = await savedNumbers(index.directory, id, ids.length)
+  if (saved) return { ...shared, ...saved, source: 'trajectory' }
   const numbers: Partial<Record<TokenNumber, (number | null)[]>> = {}
   const missing: Partial<Record<TokenNumber, string>> = {}
   const put = (name: TokenNumber, values: ArrayLike<number> | undefined, why: string): void => {
@@ -119,6 +125,42 @@ export async function askTokens(index: SampleIndex, { id }: { id: string }): Pro
   if (trained && !trained.isSame)
     missing.advantage = 'these advantages differ from those of the training: another version of the estimator made them'
   return { ...shared, numbers, missing, notes }
+}
+
+/** What the run saved of a sample itself, with `saveTrajectories`. */
+async function savedNumbers(
+  directory: string,
+  id: string,
+  length: number,
+): Promise<Pick<TokensAnswer, 'numbers' | 'missing' | 'notes'> | undefined> {
+  const { iteration, sample, promptId } = parseSampleId(id)
+  const text = await readFile(join(directory, 'trajectories', trajectoryFile(iteration)), 'utf8').catch(() => '')
+  for (const line of text.split('\n')) {
+    if (!line.includes(JSON.stringify(promptId))) continue
+    const one = JSON.parse(line) as Trajectory
+    if (one.prompt_id !== promptId || one.sample !== sample) continue
+    const numbers: Partial<Record<TokenNumber, readonly number[]>> = {}
+    const missing: Partial<Record<TokenNumber, string>> = {}
+    const { logprobs: own, engine_logprobs: engine } = one
+    const gap = own && engine && own.map((logprob, t) => logprob - engine[t]!)
+    const all: Record<TokenNumber, readonly number[] | undefined> = {
+      advantage: one.advantages,
+      logprob: own,
+      entropy: one.entropies,
+      kl: one.kl,
+      ratio: gap?.map(Math.exp),
+      gap,
+      value: one.values,
+      return: one.returns,
+    }
+    for (const name of tokenNumbers) {
+      const values = all[name]
+      if (values?.length === length) numbers[name] = values
+      else missing[name] = 'the run did not compute it'
+    }
+    return { numbers, missing, notes: {} }
+  }
+  return undefined
 }
 
 /** What each token adds to the text; a token that is a part of a character adds nothing until the character is whole. */

@@ -171,6 +171,17 @@ const rlShape = {
     .optional()
     .describe('iterations between exports of the policy (iteration_000100, ...); the run keeps all of them'),
   sampleEvery: z.int().min(1).default(10).describe('iterations between logged samples'),
+  saveTrajectories: z
+    .boolean()
+    .default(false)
+    .describe(
+      'write samples of each iteration, with all numbers of their tokens, to trajectories/ in the run directory',
+    ),
+  numTrajectoriesToSave: z
+    .int()
+    .min(1)
+    .default(10)
+    .describe('with saveTrajectories: number of samples of each iteration to write'),
 }
 
 export const rlSchema = z.strictObject(rlShape)

@@ -232,6 +232,8 @@ function harmlessFor({ optimizer, critic, generator }: RlConfig): readonly strin
     'evaluation',
     'exportEvery',
     'sampleEvery',
+    'saveTrajectories',
+    'numTrajectoriesToSave',
     // Nothing is known of a generator of a user.
     ...(typeof generator.type === 'string' ? ['generator'] : []),
     'rewardPatienceMinutes',

@@ -27,6 +27,7 @@ import { completeRollout, generateRollout } from './rollout.js'
 import { RolloutsAhead } from './rollouts-ahead.js'
 import { RunControl } from './run-control.js'
 import { initialState, type RlState, restoreCheckpoint, saveCheckpoint } from './state.js'
+import { saveTrajectories } from './trajectories.js'
 import { updateCritic, updatePolicy } from './update.js'
 
 interface RlLoopOptions {
@@ -261,6 +262,11 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         maker: maker.state,
       }
       if (iteration % config.sampleEvery === 0) logSamples(batch, iteration)
+      if (config.saveTrajectories)
+        await saveTrajectories({
+          ...{ run: run.directory, iteration, experiences, logprobs, temperature: acted.temperature },
+          count: config.numTrajectoriesToSave,
+        })
       log(metrics)
       await evaluateIfDue()
 

@@ -1,0 +1,91 @@
+/** `trajectories/000012.jsonl`: samples of an iteration with every number of their tokens, for people, scripts and the dashboard. */
+import { join } from 'node:path'
+import type { Experience } from '../../experience/index.js'
+import { makeDirectory, writeFileAtomic } from '../../files/index.js'
+import { promptLength } from '../../sequence/index.js'
+import { comparableLogprobs } from './engine-logprobs.js'
+
+/** One line. Lists have one number per trained token of the response. */
+export interface Trajectory {
+  readonly iteration: number
+  readonly prompt_id: string
+  readonly sample: number
+  readonly prompt: string
+  readonly response: string
+  readonly prompt_ids: readonly number[]
+  readonly response_ids: readonly number[]
+  readonly finish_reason: string
+  readonly policy_version: number
+  readonly reward: number
+  readonly shaped_reward: number
+  readonly components: Readonly<Record<string, number>>
+  readonly metrics: Readonly<Record<string, number>>
+  readonly advantages: readonly number[]
+  readonly returns: readonly number[]
+  readonly loss_mask: readonly number[]
+  readonly logprobs?: readonly number[]
+  readonly engine_logprobs?: readonly number[]
+  readonly ref_logprobs?: readonly number[]
+  readonly entropies?: readonly number[]
+  readonly kl?: readonly number[]
+  readonly values?: readonly number[]
+}
+
+interface SaveOptions {
+  readonly run: string
+  readonly iteration: number
+  readonly experiences: readonly Experience[]
+  /** Of the policy that sampled, by sample. */
+  readonly logprobs: readonly (Float32Array | undefined)[]
+  readonly temperature: number
+  /** How many samples. */
+  readonly count: number
+}
+
+/** An iteration that is made again after an interruption writes the same file again. */
+export async function saveTrajectories({ run, iteration, experiences, logprobs, ...rest }: SaveOptions): Promise<void> {
+  const directory = join(run, 'trajectories')
+  const lines = experiences
+    .slice(0, rest.count)
+    .map((one, place) => JSON.stringify(trajectoryOf(one, { iteration, logprobs: logprobs[place], ...rest })))
+  await makeDirectory(directory)
+  await writeFileAtomic(join(directory, trajectoryFile(iteration)), `${lines.join('\n')}\n`)
+}
+
+export const trajectoryFile = (iteration: number): string => `${String(iteration).padStart(6, '0')}.jsonl`
+
+function trajectoryOf(
+  one: Experience,
+  { iteration, logprobs, temperature }: { iteration: number; logprobs: Float32Array | undefined; temperature: number },
+): Trajectory {
+  const { sequence } = one
+  const length = promptLength(sequence)
+  const list = (values: ArrayLike<number> | undefined) => values && Array.from(values)
+  const recorded = {
+    logprobs: list(logprobs),
+    engine_logprobs: list(comparableLogprobs(one.engineLogprobs, temperature)),
+    ref_logprobs: list(one.refLogprobs),
+    entropies: list(one.entropies),
+    kl: list(one.kl),
+    values: list(one.values),
+  }
+  return {
+    iteration,
+    prompt_id: sequence.promptId,
+    sample: one.sample,
+    prompt: one.texts.promptRaw,
+    response: one.texts.responseRaw,
+    prompt_ids: Array.from(sequence.ids.subarray(0, length)),
+    response_ids: Array.from(sequence.ids.subarray(length)),
+    finish_reason: one.finishReason,
+    policy_version: one.policyVersion,
+    reward: one.reward,
+    shaped_reward: one.shapedReward,
+    components: one.components,
+    metrics: one.metrics,
+    advantages: Array.from(one.advantages),
+    returns: Array.from(one.returns),
+    loss_mask: Array.from(one.lossMask),
+    ...Object.fromEntries(Object.entries(recorded).filter(([, values]) => values !== undefined)),
+  }
+}
