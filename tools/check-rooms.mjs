@@ -113,7 +113,7 @@ export const arrows = {
     'serve',
     'environment',
   ],
-  dashboard: ['files', 'plot', 'text', 'data', 'reward', 'run', 'train'],
+  dashboard: ['files', 'text', 'data', 'reward', 'run', 'train'],
   setup: ['errors', 'files', 'http', 'progress'],
   cli: [
     'source',

@@ -1,4 +1,4 @@
-/** Models of a run that a page chats with: each is served by a process of its own, which ends when nobody has asked it for a while. */
+/** Models of a run that a page chats with: each is served by a process of its own, which ends when it was not asked for a while. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'

@@ -5,7 +5,7 @@ import { socketAddress } from './control-socket.js'
 import { RunError } from './errors.js'
 
 /**
- * The lines that a run answers with. A {@link RunError} says that nobody listens. A run that is alive answers an act at once; `patienceMs`
+ * The lines that a run answers with. A {@link RunError} says that no process listens. A run that is alive answers an act at once; `patienceMs`
  * is how long it may say nothing, 0 without a limit.
  */
 export async function* askRun(

@@ -1,5 +1,5 @@
 /**
- * The Unix socket of a run that trains, mode 0600 in its directory: whoever may write to the run's files may act on it. A connection sends
+ * The Unix socket of a run that trains, mode 0600 in its directory: those who may write to the run's files may act on it. A connection sends
  * one line of JSON and gets lines of JSON back. A client that is slow, silent or gone costs the run nothing but its connection.
  */
 import { chmod, open, rm } from 'node:fs/promises'

@@ -537,6 +537,10 @@ export interface RlPlain {
   exportEvery?: RlWritten['exportEvery']
   /** iterations between logged samples @defaultValue `10` */
   sampleEvery?: RlWritten['sampleEvery']
+  /** write samples of each iteration, with all numbers of their tokens, to trajectories/ in the run directory @defaultValue `false` */
+  saveTrajectories?: RlWritten['saveTrajectories']
+  /** with saveTrajectories: number of samples of each iteration to write @defaultValue `10` */
+  numTrajectoriesToSave?: RlWritten['numTrajectoriesToSave']
 }
 
 /** options of reinforcement learning */

@@ -45,7 +45,7 @@ export const chatRoute: Handler = async ({ catalog, chats }, exchange) => {
   try {
     for await (const line of lines) {
       if (response.destroyed) return
-      // A page that does not read its answer is waited for here, and by nobody else.
+      // A page that does not read its answer is waited for here, and nowhere else.
       if (!response.write(`${JSON.stringify(line)}\n`)) await new Promise(resolve => response.once('drain', resolve))
     }
   } catch (error) {

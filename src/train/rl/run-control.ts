@@ -1,6 +1,6 @@
 /**
  * Lets people act on a run that trains, through the socket in its directory. Acts take effect between iterations; each is on the disk before
- * it does. A run that nobody asks anything trains as if this were not there.
+ * it does. A run that is not asked anything trains as if this were not there.
  */
 import { InputError } from '../../errors/index.js'
 import { ActLog, ControlSocket, type Run } from '../../run/index.js'
