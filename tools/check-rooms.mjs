@@ -23,7 +23,7 @@ export const arrows = {
   model: ['errors', 'files', 'sequence', 'media', 'tensor', 'kernels', 'decoder'],
   text: ['errors', 'files'],
   gguf: ['errors', 'files', 'tensor', 'decoder', 'text'],
-  rollout: ['errors', 'files', 'http', 'sequence', 'tensor', 'kernels', 'decoder', 'model', 'text'],
+  rollout: ['errors', 'files', 'http', 'sequence', 'media', 'tensor', 'kernels', 'decoder', 'model', 'text'],
   distributed: ['errors', 'sequence', 'tensor', 'model'],
   serve: ['errors', 'http', 'sequence', 'media', 'model', 'text', 'rollout'],
   data: ['errors', 'files', 'sequence', 'media', 'text'],

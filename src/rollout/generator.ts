@@ -160,6 +160,8 @@ export interface WeightsUpdate {
 /** A text and its log-probabilities under the new weights: other weights give other log-probabilities. */
 export interface WeightsProof {
   ids: Int32Array
+  /** Images among the ids, where the model has a tower: they prove its weights too, and that no features of older ones are kept. */
+  media?: readonly MediaItem[]
   /** Raw log-probabilities of the tokens from the second on. */
   logprobs: Float32Array
   /** Data type of the model that computed them; its rounding is allowed for. Default float32. */

@@ -6,6 +6,7 @@ import type { TopLogprobs } from '../generator.js'
 import type { LogprobMeaning } from '../logprob-meaning.js'
 import type { ResolvedSampling, StructuredKind } from '../sampling.js'
 import { EngineError, ProtocolError, serverWords } from './errors.js'
+import type { SentItem } from './sent-media.js'
 
 /** Sends HTTP requests to one server. Each has a deadline: it resolves with a status, or rejects with an `EngineError`. */
 export interface ServerConnection {
@@ -49,6 +50,10 @@ export interface ServerFacts {
   readonly structured: readonly StructuredKind[]
   /** The version or flag that the missing kinds need. */
   readonly structuredNeeds?: string
+  /** Kinds of media that it reads. */
+  readonly media: readonly SentItem['kind'][]
+  /** Why it reads no others. */
+  readonly mediaNeeds?: string | undefined
   /** Facts that only the dialect reads. */
   readonly [further: string]: unknown
 }
@@ -59,7 +64,9 @@ export interface GenerationAttempt {
   readonly id: string
   /** The prompt, followed by the tokens sampled before. */
   readonly ids: Int32Array
-  /** `ids` as JSON, shared by the samples of a prompt. */
+  /** Images and videos, in the order of their placeholders. Undefined: text alone. */
+  readonly media?: readonly SentItem[] | undefined
+  /** `ids` as JSON, shared by the samples of a prompt. With `media`, each item has one placeholder here. */
   readonly idsJson: string
   readonly maxNewTokens: number
   readonly minNewTokens: number
@@ -87,6 +94,8 @@ export interface GenerationAnswer {
   /** With the server's names of weights, over the ids of the whole attempt. Only at the end. */
   readonly versions: readonly { readonly version: string; readonly start: number; readonly end: number }[] | undefined
   readonly promptLogprobs: { readonly logprobs: Float32Array; readonly top: readonly TopLogprobs[] } | undefined
+  /** The prompt as the server read it, where the attempt has media: in a whole answer, and in the first event of a stream. */
+  readonly promptIds?: readonly number[] | undefined
 }
 
 /** What an error status means for the sample. */

@@ -1,4 +1,6 @@
 /** Options of engines behind a network. */
+
+import type { VisionConfig } from '../../decoder/index.js'
 import { isApiKey, parseServerUrl, type ServerUrl } from '../../http/index.js'
 import type { PolicyVersion } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
@@ -9,6 +11,8 @@ export interface RemoteOptions {
   readonly urls: readonly string[]
   /** The model's vocabulary size: other ids are refused before a server sees them. */
   readonly vocabSize: number
+  /** Of a model that reads images and videos; needed for requests with media. `config.decoder.vision` of a local model has it. */
+  readonly vision?: VisionConfig
   /** Needed for text and stop strings. */
   readonly tokenizer?: Tokenizer
   /** The served model's name. Default: the server's first model. */
@@ -48,7 +52,7 @@ export interface EngineEvent {
 export const eventLine = ({ url, message }: EngineEvent): string =>
   message.includes(url) ? message : `${url}: ${message}`
 
-type Optional = 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey' | 'signal' | 'proofTolerance'
+type Optional = 'vision' | 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey' | 'signal' | 'proofTolerance'
 
 export type ResolvedRemoteOptions = Required<Omit<RemoteOptions, 'urls' | Optional>> & {
   readonly [Name in Optional]: RemoteOptions[Name] | undefined
@@ -61,6 +65,7 @@ export function resolveRemoteOptions(options: RemoteOptions): ResolvedRemoteOpti
   const resolved: ResolvedRemoteOptions = {
     addresses: urls.map(parseUrl),
     vocabSize: options.vocabSize,
+    vision: options.vision,
     tokenizer: options.tokenizer,
     model: options.model,
     modelDirectory: options.modelDirectory,

@@ -6,6 +6,9 @@ import { EngineError, serverWords, TransportError } from './errors.js'
 import type { ResolvedRemoteOptions } from './options.js'
 import { parseJson } from './parse-json.js'
 import type { Replica } from './replica.js'
+import { checkPromptIds, collapsedPrompt, sentItems } from './sent-media.js'
+
+type ProofText = Pick<WeightsProof, 'ids' | 'media'>
 
 const bfloat16Error = 2 ** -8
 /** Largest relative rounding error by dtype; 0 where `float32Limit` covers it. */
@@ -64,7 +67,7 @@ export class ProofCheck {
 
   /** A difference above the limit means other weights. */
   async compare(replica: Replica, proof: WeightsProof): Promise<WeightsAgreement> {
-    const found = await this.score(replica, proof.ids)
+    const found = await this.score(replica, proof)
     if (found.length !== proof.logprobs.length)
       throw new EngineError(
         `${replica.url}: ${found.length} log-probabilities for a proof of ${proof.ids.length} tokens`,
@@ -78,7 +81,7 @@ export class ProofCheck {
   /** The option; else what the trainer's dtype explains; else what the server's noise or dtype explains. */
   private async limitFor(
     replica: Replica,
-    { ids, logprobs, dtype = 'float32' }: WeightsProof,
+    { ids, media = [], logprobs, dtype = 'float32' }: WeightsProof,
     { difference, found }: { difference: number; found: Float32Array },
   ): Promise<number> {
     const { proofTolerance } = this.options
@@ -89,17 +92,19 @@ export class ProofCheck {
     if (limit === float32Limit && first !== undefined && first <= limit)
       limit = Math.min(limit, Math.max(leastLimit, worseningFactor * first))
     if (difference <= limit) return limit
-    limit = Math.max(limit, explainedByNoise(await this.noiseOf(replica, ids, found), logprobs))
+    limit = Math.max(limit, explainedByNoise(await this.noiseOf(replica, { ids, media }, found), logprobs))
     if (difference <= limit) return limit
     const served = await this.dtypeOf(replica)
     return served === undefined ? limit : Math.max(limit, explainedDifference(served, logprobs))
   }
 
   /** Scores the text followed by itself: the same log-probabilities, computed in other shapes. */
-  private async noiseOf(replica: Replica, ids: Int32Array, found: Float32Array): Promise<number> {
+  private async noiseOf(replica: Replica, { ids, media = [] }: ProofText, found: Float32Array): Promise<number> {
     const twice = Int32Array.of(...ids, ...ids).subarray(0, replica.facts.maxPromptLength)
     if (twice.length <= ids.length) return 0
-    return meanDifference(found, (await this.score(replica, twice)).subarray(0, found.length))
+    // A second copy of the images would need their placeholders: only text is repeated.
+    if (media.length > 0) return 0
+    return meanDifference(found, (await this.score(replica, { ids: twice })).subarray(0, found.length))
   }
 
   private async dtypeOf({ client }: Replica): Promise<string | undefined> {
@@ -111,12 +116,15 @@ export class ProofCheck {
     }
   }
 
-  private async score(replica: Replica, ids: Int32Array): Promise<Float32Array> {
-    const { vocabSize, controlTimeoutMs: timeoutMs } = this.options
+  private async score(replica: Replica, { ids, media = [] }: ProofText): Promise<Float32Array> {
+    const { vocabSize, vision, controlTimeoutMs: timeoutMs } = this.options
+    const isMedia = media.length > 0 && vision !== undefined
+    const sent = isMedia ? await sentItems(media, vision) : undefined
     const attempt: GenerationAttempt = {
       id: `whetstone-proof-${process.pid}-${performance.now()}`,
       ids,
-      idsJson: `[${ids.join(',')}]`,
+      media: sent,
+      idsJson: `[${(isMedia ? collapsedPrompt(ids, media, vision) : ids).join(',')}]`,
       maxNewTokens: 1,
       minNewTokens: 0,
       temperature: 0,
@@ -132,7 +140,9 @@ export class ProofCheck {
       throw new EngineError(
         `${replica.url}: scoring the proof: the server answered ${status}: ${serverWords(replica.client.hide(text))}`,
       )
-    const { promptLogprobs } = this.dialect.answer(await parseJson(text), attempt, replica.facts)
+    const answer = this.dialect.answer(await parseJson(text), attempt, replica.facts)
+    if (sent) checkPromptIds(answer, attempt)
+    const { promptLogprobs } = answer
     if (!promptLogprobs)
       throw new EngineError(`${replica.url}: the server gave no prompt log-probabilities for the proof`)
     return promptLogprobs.logprobs

@@ -21,6 +21,7 @@ import { ReplicaControl } from './replica-control.js'
 import { ReplicaPool } from './replica-pool.js'
 import { admitRequest, type RemoteLimits, type RequestListener } from './request-task.js'
 import { SampleTask } from './sample-task.js'
+import { sentItems } from './sent-media.js'
 
 export class RemoteGenerator implements Generator {
   private readonly inFlight = new Map<string, readonly SampleTask[]>()
@@ -85,7 +86,7 @@ export class RemoteGenerator implements Generator {
       promptLogprobs: true,
       text: tokenizer !== undefined,
       tokens: true,
-      media: false,
+      media: this.limits.media.includes('image'),
       structured,
       sleep: facts.every(({ sleep }) => sleep),
       weights: facts.some(({ control }) => control !== 'full')
@@ -129,9 +130,20 @@ export class RemoteGenerator implements Generator {
     }
     const tasks = Array.from({ length: n }, (_, i) => new SampleTask(admitted, firstSample + i, i))
     this.inFlight.set(id, tasks)
-    queueMicrotask(() => {
+    const start = (): void => {
       for (const task of tasks) if (!task.outcome) this.pool.submit(task)
-    })
+    }
+    const { media = [] } = request
+    if (media.length === 0) queueMicrotask(start)
+    else
+      sentItems(media, this.limits.vision!)
+        .then(sent => {
+          admitted.sent = sent
+          start()
+        })
+        .catch((error: unknown) => {
+          for (const task of tasks) task.fail('engine', `its images and videos: ${(error as Error).message}`)
+        })
     return () => {
       for (const task of tasks) this.pool.abort(task)
     }
@@ -175,13 +187,18 @@ export class RemoteGenerator implements Generator {
 }
 
 /** What all servers support. */
-function limitsOf(replicas: readonly Replica[], { vocabSize, tokenizer }: ResolvedRemoteOptions): RemoteLimits {
+function limitsOf(replicas: readonly Replica[], { vocabSize, tokenizer, vision }: ResolvedRemoteOptions): RemoteLimits {
   const facts = replicas.filter(({ isConnected }) => isConnected).map(({ facts }) => facts)
   const [{ logprobs, structured }] = facts as [(typeof facts)[0] & object]
   const least = (value: (one: (typeof facts)[number]) => number): number => Math.min(...facts.map(value))
   return {
     vocabSize,
     tokenizer,
+    vision,
+    media: (['image', 'video'] as const).filter(kind => facts.every(({ media }) => media.includes(kind))),
+    mediaNeeds: vision
+      ? facts.find(one => one.mediaNeeds !== undefined)?.mediaNeeds
+      : 'the engine was connected without `vision`, the config of the tower',
     logprobs,
     maxLength: least(one => one.maxLength),
     maxPromptLength: least(one => one.maxPromptLength),

@@ -326,7 +326,13 @@ export class ReplicaControl {
 }
 
 /** Requests were checked against the limits of the first servers: a server that joins later must not be below them. */
-function checkFit({ logprobs, maxLength, maxPromptLength }: ServerFacts, limits: RemoteLimits): void {
+function checkFit(
+  { logprobs, maxLength, maxPromptLength, media, mediaNeeds }: ServerFacts,
+  limits: RemoteLimits,
+): void {
+  const unread = limits.media.find(kind => !media.includes(kind))
+  if (unread)
+    throw new EngineError(`it reads no ${unread}s, and other servers do: ${mediaNeeds ?? 'it serves another model'}`)
   if (logprobs !== limits.logprobs)
     throw new EngineError(
       `it gives ${logprobs} log-probabilities, not ${limits.logprobs}: start all servers with the same options`,

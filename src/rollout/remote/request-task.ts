@@ -1,9 +1,12 @@
 /** Checks a request, truncates its prompt, and makes it a task or refuses it. */
+import type { VisionConfig } from '../../decoder/index.js'
+import { mediaProblem } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { GenerateOptions, GenerationRequest, Outcome, Rejection } from '../generator.js'
 import { type LogprobMeaning, logprobsUnder } from '../logprob-meaning.js'
 import { type ResolvedSampling, resolveSampling, type StructuredKind, truncated } from '../sampling.js'
 import { checkHot } from './hot-first-token.js'
+import { collapsedPrompt, type SentItem } from './sent-media.js'
 
 /** What all servers support. */
 export interface RemoteLimits {
@@ -16,6 +19,10 @@ export interface RemoteLimits {
   readonly structuredNeeds: string | undefined
   readonly logprobs: LogprobMeaning
   readonly tokenizer: Tokenizer | undefined
+  readonly vision: VisionConfig | undefined
+  /** Kinds of media that all servers read, and why they read no others. */
+  readonly media: readonly SentItem['kind'][]
+  readonly mediaNeeds: string | undefined
 }
 
 export interface RequestListener {
@@ -27,6 +34,8 @@ export class RequestTask {
   readonly arrived = performance.now()
   /** Meanings of its samples' log-probabilities. */
   readonly meanings: ReturnType<typeof logprobsUnder>
+  /** Its images and videos; made before its samples are sent. */
+  sent: readonly SentItem[] | undefined
   private json: string | undefined
 
   constructor(
@@ -46,9 +55,10 @@ export class RequestTask {
     return this.request.promptId ?? this.request.id
   }
 
-  /** The prompt's ids as JSON, made once for all samples. */
+  /** The prompt's ids as JSON, as they are sent, made once for all samples. */
   get idsJson(): string {
-    this.json ??= `[${this.promptIds.join(',')}]`
+    const { media = [] } = this.request
+    this.json ??= `[${(media.length > 0 ? collapsedPrompt(this.promptIds, media, this.limits.vision!) : this.promptIds).join(',')}]`
     return this.json
   }
 
@@ -69,7 +79,11 @@ export function admitRequest(
   const { structured } = request.sampling
   if (structured && limits.structuredNeeds !== undefined && !limits.structured.includes(structured.kind))
     throw new RangeError(`structured: ${structured.kind} needs ${limits.structuredNeeds}`)
-  const sampling = resolveSampling(request.sampling, { vocabSize: limits.vocabSize, n, structured: limits.structured })
+  const { vocabSize, vision } = limits
+  const asked = resolveSampling(request.sampling, { vocabSize, n, structured: limits.structured })
+  // A placeholder that was sampled would have no image.
+  const never = vision ? { forbiddenIds: [...new Set([...asked.forbiddenIds, ...Object.values(vision.tokens)])] } : {}
+  const sampling = { ...asked, ...never }
   checkSampling(sampling, limits)
   const promptIds = truncated(request.promptIds, sampling.truncatePromptTokens)
   const refused = refuse(request, promptIds, limits)
@@ -92,13 +106,20 @@ function checkSampling(sampling: ResolvedSampling, limits: RemoteLimits): void {
 
 /** Checks the prompt before it is sent: an id outside the vocabulary ends some servers, with all their requests. */
 function refuse(
-  { media = [], audios = [] }: GenerationRequest,
+  { media = [], audios = [], promptIds: whole }: GenerationRequest,
   promptIds: Int32Array,
-  { vocabSize, maxLength, maxPromptLength }: RemoteLimits,
+  { vocabSize, maxLength, maxPromptLength, ...limits }: RemoteLimits,
 ): Pick<Rejection, 'kind' | 'reason' | 'message'> | undefined {
   const rejected = (reason: Rejection['reason'], message: string) => ({ kind: 'rejected' as const, reason, message })
-  if (media.length > 0) return rejected('media-unsupported', 'this engine takes only text, no images or videos')
   if (audios.length > 0) return rejected('media-unsupported', 'this engine takes no sounds')
+  const unread = media.find(({ pixels }) => !limits.media.includes(pixels.kind))
+  if (unread)
+    return rejected('media-unsupported', `${unread.pixels.kind}s: ${limits.mediaNeeds ?? 'the servers take only text'}`)
+  if (media.length > 0 && promptIds.length < whole.length)
+    return rejected(
+      'prompt-too-long',
+      `the prompt has ${whole.length} tokens and images or videos; only text is truncated`,
+    )
   if (promptIds.length === 0) return rejected('empty-prompt', 'the prompt has no tokens')
   const longest = Math.min(maxPromptLength, maxLength - 1)
   if (promptIds.length > longest)
@@ -108,5 +129,7 @@ function refuse(
     if (!(id >= 0 && id < vocabSize))
       return rejected('token-out-of-range', `token id ${id} is outside the vocabulary of ${vocabSize}`)
   }
-  return undefined
+  // Servers answer also where there are fewer images than placeholders: the rest would be read as text.
+  const problem = limits.vision && mediaProblem(promptIds, media, limits.vision)
+  return problem === undefined ? undefined : rejected('media-mismatch', problem)
 }

@@ -7,6 +7,7 @@ import { EngineError, ProtocolError, RefusalError, TransportError } from './erro
 import { checkAnswer, checkStatus, EventLines, readAnswer } from './read-answer.js'
 import type { Replica } from './replica.js'
 import type { SampleTask } from './sample-task.js'
+import { checkPromptIds } from './sent-media.js'
 
 const longestEvent = 64 << 20
 
@@ -84,6 +85,7 @@ export class RunningAttempt {
         this.exchange = replica.client.exchange({ ...sent, reads: 'in turn' })
         const given = await readAnswer(await this.exchange.reply, dialect, attempt, replica)
         if (!given.finish) throw new ProtocolError('the answer has no finish reason')
+        if (attempt.media) checkPromptIds(given, attempt)
         checkAnswer(given, attempt, { vocabSize, before: 0 })
         const answer = this.task.read(given)
         const spans = this.versionsOf(answer)
@@ -108,7 +110,10 @@ export class RunningAttempt {
     const lines = new EventLines()
     const read = dialect.reader(attempt, replica.facts)
     const waiting: Promise<void>[] = []
+    let isChecked = attempt.media === undefined
     const take = (answer: GenerationAnswer): void => {
+      if (!isChecked) checkPromptIds(answer, attempt)
+      isChecked = true
       checkAnswer(answer, attempt, { vocabSize, before: this.tokens })
       const spans = this.versionsOf(answer)
       if (typeof spans === 'string') {

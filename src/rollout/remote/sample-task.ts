@@ -59,6 +59,7 @@ export class SampleTask {
     return {
       id,
       ids: isFirst ? promptIds : joinIds(promptIds, record.ids),
+      media: request.sent,
       idsJson: isFirst ? request.idsJson : `${request.idsJson.slice(0, -1)},${record.ids.join(',')}]`,
       maxNewTokens: wantsPrompt && this.transport === 'stream' ? 1 : maxNewTokens,
       minNewTokens: Math.min(maxNewTokens, Math.max(0, sampling.minNewTokens - offset)),

@@ -39,7 +39,7 @@ export function eventReader(
 
 /** `from`: how many tokens of the answer are already known. */
 function read(body: unknown, attempt: GenerationAttempt, from: number): GenerationAnswer {
-  const { output_ids, meta_info } = asObject(body, 'an answer to one request')
+  const { output_ids, meta_info, prompt_token_ids } = asObject(body, 'an answer to one request')
   const { promptLogprobs } = attempt
   const { topLogprobs } = attempt.sampling
   const meta = asObject(meta_info, 'meta_info')
@@ -64,6 +64,7 @@ function read(body: unknown, attempt: GenerationAttempt, from: number): Generati
     finish,
     versions: finish && meta.weight_versions !== undefined ? readVersions(meta.weight_versions) : undefined,
     promptLogprobs: finish && promptLogprobs !== undefined ? readPrompt(meta, attempt, promptLogprobs) : undefined,
+    ...(attempt.media && Array.isArray(prompt_token_ids) ? { promptIds: prompt_token_ids as number[] } : {}),
   }
 }
 

@@ -1,4 +1,5 @@
 /** Finds out what an SGLang server is and can do. */
+import type { VisionConfig } from '../../decoder/index.js'
 import {
   asArray,
   asObject,
@@ -10,6 +11,7 @@ import {
 } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
 import { parseJson } from '../remote/parse-json.js'
+import { mediaOf } from './probe-media.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -24,7 +26,7 @@ export async function inspect(server: ServerConnection): Promise<InspectedServer
   return { software, control: undefined, keepsTiedHead: false }
 }
 
-export async function probe(server: ServerConnection): Promise<ServerFacts> {
+export async function probe(server: ServerConnection, vision: VisionConfig | undefined): Promise<ServerFacts> {
   const info = await serverInfo(server)
   const software = typeof info.version === 'string' ? info.version : 'of an unknown version'
   await checkModel(server)
@@ -50,6 +52,7 @@ export async function probe(server: ServerConnection): Promise<ServerFacts> {
     adapters: info.enable_lora === true,
     structured: grammar ? ['regex', 'json-schema', 'ebnf'] : [],
     structuredNeeds: 'a server with a tokenizer and a --grammar-backend, such as xgrammar',
+    ...(vision ? await mediaOf(server, vision) : { media: [] }),
     tokenizer,
     incremental: info.incremental_streaming_output === true,
   }

@@ -1,5 +1,6 @@
 /** Writes SGLang's generation requests. Pure. */
 import type { GenerationAttempt, ServerFacts } from '../remote/dialect.js'
+import { imageUrl, type SentItem } from '../remote/sent-media.js'
 import type { StructuredOutput } from '../sampling.js'
 
 /** Makes a probability 0 at any temperature. */
@@ -10,7 +11,7 @@ const never = -1e9
  * missing one the server takes the model's default.
  */
 export function generationRequest(attempt: GenerationAttempt, facts: ServerFacts): { path: string; body: string } {
-  const { id, idsJson, adapter, promptLogprobs, transport, sampling } = attempt
+  const { id, idsJson, adapter, promptLogprobs, transport, sampling, media } = attempt
   const alternatives = Math.max(sampling.topLogprobs ?? 0, promptLogprobs ?? 0)
   const rest = {
     rid: id,
@@ -23,7 +24,20 @@ export function generationRequest(attempt: GenerationAttempt, facts: ServerFacts
     ...(adapter === undefined ? {} : { lora_path: adapter }),
   }
   // The ids are JSON text already: writing them for each sample would cost more than all the rest.
-  return { path: '/generate', body: `{"input_ids":${idsJson},${JSON.stringify(rest).slice(1)}` }
+  return { path: '/generate', body: `{"input_ids":${idsJson},${mediaFields(media)}${JSON.stringify(rest).slice(1)}` }
+}
+
+const imagesJson = new WeakMap<readonly SentItem[], string>()
+
+/** Only images: a server with videos would encode the text of the prompt again. */
+function mediaFields(media: readonly SentItem[] | undefined): string {
+  if (!media) return ''
+  let json = imagesJson.get(media)
+  if (json === undefined) {
+    json = JSON.stringify(media.map(({ frames }) => imageUrl(frames[0]!)))
+    imagesJson.set(media, json)
+  }
+  return `"image_data":${json},"return_prompt_token_ids":true,`
 }
 
 function samplingParams(attempt: GenerationAttempt, facts: ServerFacts): Readonly<Record<string, unknown>> {

@@ -10,7 +10,7 @@ type Read = (event: string) => GenerationAnswer | undefined
 
 export function tokensAnswer(body: unknown, attempt: GenerationAttempt): GenerationAnswer {
   const answer = asObject(body, 'the answer')
-  return tokensChoice(onlyChoice(answer), attempt, answer.prompt_logprobs)
+  return { ...tokensChoice(onlyChoice(answer), attempt, answer.prompt_logprobs), ...promptIdsOf(answer, attempt) }
 }
 
 /** The same, without parsing alternatives that were not requested. */
@@ -19,7 +19,8 @@ export function quickTokensAnswer(text: string, attempt: GenerationAttempt): Gen
   const scanned = scanAnswer(text)
   if (!scanned) return undefined
   const { body, ids, logprobs } = scanned
-  const choice = onlyChoice(asObject(body, 'the answer'))
+  const answer = asObject(body, 'the answer')
+  const choice = onlyChoice(answer)
   const given = tokenIds(choice)
   if (given.length !== ids.length) throw new ProtocolError(`${ids.length} log-probabilities for ${given.length} tokens`)
   const wrong = given.findIndex((id, i) => id !== ids[i])
@@ -32,7 +33,14 @@ export function quickTokensAnswer(text: string, attempt: GenerationAttempt): Gen
     finish: finishOf(choice),
     versions: versionsOf(choice.weight_versions),
     promptLogprobs: undefined,
+    ...promptIdsOf(answer, attempt),
   }
+}
+
+/** The prompt as the server read it; only asked for with images and videos. */
+function promptIdsOf(fields: Fields, { media }: GenerationAttempt): Pick<GenerationAnswer, 'promptIds'> {
+  const { prompt_token_ids: ids } = fields
+  return media && Array.isArray(ids) ? { promptIds: ids as readonly number[] } : {}
 }
 
 export function completionsAnswer(body: unknown, attempt: GenerationAttempt): GenerationAnswer {
@@ -41,7 +49,12 @@ export function completionsAnswer(body: unknown, attempt: GenerationAttempt): Ge
 }
 
 export function tokensReader(attempt: GenerationAttempt): Read {
-  return event => readEvent(event, choice => tokensChoice(choice, attempt, undefined))
+  return event =>
+    readEvent(event, (choice, fields) => ({
+      ...tokensChoice(choice, attempt, undefined),
+      ...promptIdsOf(choice, attempt),
+      ...promptIdsOf(fields, attempt),
+    }))
 }
 
 export function completionsReader(attempt: GenerationAttempt): Read {
@@ -54,7 +67,10 @@ function onlyChoice(answer: Fields): Fields {
   return asObject(choices[0], 'a completion')
 }
 
-function readEvent(event: string, read: (choice: Fields) => GenerationAnswer): GenerationAnswer | undefined {
+function readEvent(
+  event: string,
+  read: (choice: Fields, fields: Fields) => GenerationAnswer,
+): GenerationAnswer | undefined {
   if (event === '[DONE]') return undefined
   let parsed: unknown
   try {
@@ -69,7 +85,7 @@ function readEvent(event: string, read: (choice: Fields) => GenerationAnswer): G
   }
   const choices = asArray(fields.choices, 'choices')
   if (choices.length === 0) return undefined
-  return read(onlyChoice(fields))
+  return read(onlyChoice(fields), fields)
 }
 
 function tokensChoice(choice: Fields, attempt: GenerationAttempt, prompt: unknown): GenerationAnswer {

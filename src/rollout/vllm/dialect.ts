@@ -1,4 +1,5 @@
 /** vLLM's protocol: `/v1/completions` with token ids, and `/inference/v1/generate` where the server has it. */
+import type { VisionConfig } from '../../decoder/index.js'
 import type { Dialect } from '../remote/dialect.js'
 import {
   completionsAnswer,
@@ -12,11 +13,18 @@ import * as control from './control.js'
 import { generationBody } from './generation.js'
 import { inspect, probe } from './probe.js'
 
-export function vllmDialect({ model }: { model?: string | undefined } = {}): Dialect {
+interface VllmOptions {
+  /** The served model's name. */
+  readonly model?: string | undefined
+  /** Of a model that reads images: the probe finds out whether the server does too. */
+  readonly vision?: VisionConfig | undefined
+}
+
+export function vllmDialect({ model, vision }: VllmOptions = {}): Dialect {
   return {
     type: 'vllm',
     inspect: server => inspect(server, model),
-    probe: server => probe(server, model),
+    probe: server => probe(server, { wanted: model, vision }),
     generation: generationBody,
     answer: (body, attempt, facts) =>
       facts.route === 'tokens' ? tokensAnswer(body, attempt) : completionsAnswer(body, attempt),

@@ -1,4 +1,5 @@
 /** Finds out what a vLLM server is and can do. */
+import type { VisionConfig } from '../../decoder/index.js'
 import type { LogprobMeaning } from '../logprob-meaning.js'
 import {
   asArray,
@@ -14,6 +15,7 @@ import { EngineError, ProtocolError } from '../remote/errors.js'
 import { resolveSampling } from '../sampling.js'
 import { completionsAnswer, tokensAnswer } from './answers.js'
 import { generationBody } from './generation.js'
+import { mediaOf } from './probe-media.js'
 
 /** vLLM's highest temperature. */
 const maxTemperature = 2
@@ -34,7 +36,12 @@ export async function inspect(server: ServerConnection, wanted: string | undefin
   }
 }
 
-export async function probe(server: ServerConnection, wanted: string | undefined): Promise<ServerFacts> {
+interface ProbeOptions {
+  readonly wanted: string | undefined
+  readonly vision: VisionConfig | undefined
+}
+
+export async function probe(server: ServerConnection, { wanted, vision }: ProbeOptions): Promise<ServerFacts> {
   const software = await versionOf(server)
   const { model, maxLength, isOurs } = await modelOf(server, wanted)
   const hasControl = await isThere(server, '/is_paused')
@@ -56,6 +63,7 @@ export async function probe(server: ServerConnection, wanted: string | undefined
     adapters: hasControl && (await takesAdapters(server)),
     keepsTiedHead: !isOurs && keepsTiedHead(software),
     ...(isOurs ? { structured: [] } : structuredOf(software)),
+    ...(vision ? await mediaOf(server, { model, route, vision, isOurs }) : { media: [] }),
     route,
     namesWeights,
   }

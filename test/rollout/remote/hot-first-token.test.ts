@@ -16,6 +16,9 @@ const limits: RemoteLimits = {
   structuredNeeds: undefined,
   logprobs: 'processed',
   tokenizer: undefined,
+  vision: undefined,
+  media: [],
+  mediaNeeds: undefined,
 }
 const values = [-0.5, -1.2, -2.5, -3, -3.1, -6]
 const answer = {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { connectSglang, type SamplingParams } from '../../../src/rollout/index.js'
 import type { GenerationAnswer, GenerationAttempt, ServerFacts } from '../../../src/rollout/remote/dialect.js'
 import { ProtocolError, RefusalError } from '../../../src/rollout/remote/errors.js'
-import { sglangDialect as dialect } from '../../../src/rollout/sglang/dialect.js'
+import { sglangDialect } from '../../../src/rollout/sglang/dialect.js'
 import { SglangServer, type SglangServerOptions } from '../../support/doubles/sglang-server.js'
 import { writeToyAdapter, writeToyCheckpoint } from '../../support/doubles/toy-checkpoint.js'
 import {
@@ -22,6 +22,7 @@ import {
 import { until } from '../../support/remote.js'
 import { attemptOf, connectionTo } from '../../support/remote-connection.js'
 
+const dialect = sglangDialect()
 const P = [58, 185, 41, 110, 227]
 const first = toyWeights(0)
 const open: SglangServer[] = []
