@@ -8,7 +8,7 @@ import {
   episodeWorld,
   runEpisodes,
 } from '../environment/index.js'
-import { linkedController } from '../errors/index.js'
+import { InputError, linkedController } from '../errors/index.js'
 import { configuredOverlongPenalty } from '../maths/index.js'
 import {
   type FailedReward,
@@ -379,6 +379,9 @@ export class Collector {
 
   /** The work of scoring a sample; undefined where the sample was lost. */
   private scoring(one: Attempt, outcome: Outcome | EpisodeOutcome, context: Scoring): Promise<void> | undefined {
+    // No prompt with an image would ever be answered.
+    if (outcome.kind === 'rejected' && outcome.reason === 'media-unsupported')
+      throw new InputError(`the generator cannot answer prompts with ${outcome.message}`)
     const lost = lossOf(outcome)
     if (!lost)
       return this.score(

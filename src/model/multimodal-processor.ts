@@ -82,6 +82,12 @@ export class MultimodalProcessor {
     return capabilities.media ? MultimodalProcessor.load(directory, options) : undefined
   }
 
+  /** Ids that stand for one image, before it is processed. */
+  get placeholder(): readonly number[] {
+    const { visionStartId, imageId, visionEndId } = this.rules
+    return [visionStartId, imageId, visionEndId]
+  }
+
   /** Ids of a prompt with all placeholders, and its media. Only an abort is thrown. */
   async process(ids: ArrayLike<number>, given: SampleMedia, place: MediaPlace = {}): Promise<ProcessedPrompt> {
     const prepared = await this.media.prepare(given, place)

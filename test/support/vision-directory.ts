@@ -32,6 +32,7 @@ export function visionDirectory(name: VisionName): VisionDirectory {
     copyFileSync(join(fixture(name), file), join(directory, file))
   for (const file of ['tokenizer.json', 'tokenizer_config.json'])
     copyFileSync(join(tokenizerPath, file), join(directory, file))
+  copyFileSync(visionTemplate, join(directory, 'chat_template.jinja'))
   const pictures = fileURLToPath(new URL(`../fixtures/media/${name}`, import.meta.url))
   const golden = readCase<VisionDirectory['golden']>(name)
   const { '<|image_pad|>': image, '<|video_pad|>': video } = golden.token_ids

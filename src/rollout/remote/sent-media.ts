@@ -79,16 +79,15 @@ export function checkPromptIds(
   { promptIds }: Pick<GenerationAnswer, 'promptIds'>,
   { ids }: Pick<GenerationAttempt, 'ids'>,
 ): void {
-  const refuse = (why: string): never => {
-    throw new RefusalError({ kind: 'refused', message: `the server read another prompt: ${why}` })
-  }
-  if (!promptIds) return refuse('its answer does not say which tokens it made of images and videos')
+  const refused = (why: string): RefusalError =>
+    new RefusalError({ kind: 'refused', message: `the server read another prompt: ${why}` })
+  if (!promptIds) throw refused('its answer does not say which tokens it made of images and videos')
   if (promptIds.length !== ids.length)
-    return refuse(
+    throw refused(
       `it made ${promptIds.length} tokens of it, and here it has ${ids.length}; both sides need the same processor files (preprocessor_config.json)`,
     )
   const wrong = promptIds.findIndex((id, i) => id !== ids[i])
-  if (wrong >= 0) refuse(`its token ${wrong} is ${promptIds[wrong]}, and here it is ${ids[wrong]}`)
+  if (wrong >= 0) throw refused(`its token ${wrong} is ${promptIds[wrong]}, and here it is ${ids[wrong]}`)
 }
 
 /** A small grey image as PNG in base64. A server that reads it makes several tokens of one placeholder. */

@@ -40,7 +40,7 @@ import { type RlLoopResult, trainRl } from './loop.js'
 import type { RlParts } from './parts.js'
 import { firstUntrained, keepsSamples, refuseWithoutSamples } from './state.js'
 import { planRl } from './training-plan.js'
-import { proofIdsOf, removeWritten, weightSync, weightsDirectoryOf } from './weight-sync.js'
+import { proofTextOf, removeWritten, weightSync, weightsDirectoryOf } from './weight-sync.js'
 
 const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second']
 
@@ -408,7 +408,12 @@ async function loadParts(
         weights: config.generator.weights,
         dtype,
         // A server may take more than the model.
-        proofIds: await proofIdsOf(tokenizer, Math.min(generator.maxLength, actor.maxLength)),
+        proof: await proofTextOf({
+          tokenizer,
+          maxLength: Math.min(generator.maxLength, actor.maxLength),
+          processor,
+          generator,
+        }),
         signal: job.signal,
       }),
       maker,

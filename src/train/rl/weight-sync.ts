@@ -5,8 +5,10 @@ import { basename, join } from 'node:path'
 import { InputError, isSystemError } from '../../errors/index.js'
 import type { Turns } from '../../experience/index.js'
 import { makeDirectory } from '../../files/index.js'
-import type { PolicyVersion, TokenModel } from '../../model/index.js'
+import type { RawPixels } from '../../media/index.js'
+import type { MultimodalProcessor, PolicyVersion, TokenModel } from '../../model/index.js'
 import type { Generator, WeightsProof } from '../../rollout/index.js'
+import { type Sequence, supervisedSequence } from '../../sequence/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { RlConfig } from './config.js'
 
@@ -19,15 +21,18 @@ interface WeightSyncOptions {
   readonly weights: 'auto' | 'directory' | 'adapter'
   /** Of the actor's computation. */
   readonly dtype: string
-  /** A text that both sides score. */
-  readonly proofIds: Int32Array
+  /** What both sides score. */
+  readonly proof: ProofText
   /** Ends the wait for servers that are away. */
   readonly signal: AbortSignal
 }
 
+/** A text, with an image where the model and the servers read images. */
+type ProofText = Pick<WeightsProof, 'ids' | 'media'>
+
 /** Returns a function that pushes the current weights to the engine. */
 export function weightSync(options: WeightSyncOptions): () => Promise<void> {
-  const { actor, generator, turns, directory, dtype, proofIds, signal } = options
+  const { actor, generator, turns, directory, dtype, proof: text, signal } = options
   if (generator.capabilities.weights.includes('shared'))
     return () => generator.updateWeights({ version: actor.version })
   const what = writtenAs(options)
@@ -39,8 +44,8 @@ export function weightSync(options: WeightSyncOptions): () => Promise<void> {
     await makeDirectory(directory)
     const proof = await turns.use(actor, async (): Promise<WeightsProof> => {
       await actor.export(path, { what })
-      const [scored] = await actor.score([proofIds])
-      return { ids: proofIds, logprobs: scored!.logprobs, dtype }
+      const [scored] = await actor.score([sequenceOf(text)])
+      return { ...text, logprobs: scored!.logprobs, dtype }
     })
     const written = what === 'adapter' ? { adapter: path } : { directory: path }
     await generator.updateWeights({ version, proof, signal, ...written })
@@ -93,8 +98,35 @@ export function weightsDirectoryOf({
 const proofText =
   'Whetstone asks both sides what they think of this sentence, of 3 + 4 = 7, of "quotes", and of f(x) = x ** 2; then it compares.'
 
-/** The text of proofs in tokens, as many as an engine takes. */
-export async function proofIdsOf(tokenizer: Tokenizer, maxLength: number): Promise<Int32Array> {
-  const ids = await tokenizer.encode(proofText)
-  return Int32Array.from(ids).slice(0, Math.min(64, maxLength - 1))
+interface ProofOptions {
+  readonly tokenizer: Tokenizer
+  /** Tokens that both sides take. */
+  readonly maxLength: number
+  /** Null: the model reads text alone. */
+  readonly processor: MultimodalProcessor | null
+  readonly generator: Pick<Generator, 'capabilities'>
+}
+
+/**
+ * What proofs score: a text, in as many tokens as an engine takes. With an image before it, features that an engine kept from older
+ * weights of the tower are found too.
+ */
+export async function proofTextOf({ tokenizer, maxLength, processor, generator }: ProofOptions): Promise<ProofText> {
+  const ids = Int32Array.from(await tokenizer.encode(proofText)).slice(0, Math.min(64, maxLength - 1))
+  if (!processor || !generator.capabilities.media) return { ids }
+  const seen = await processor.process([...processor.placeholder, ...ids], { images: [proofImage()] })
+  // Where the smallest image is larger than the context, the text has to do.
+  return seen.kind === 'processed' && seen.ids.length < maxLength ? { ids: seen.ids, media: seen.media } : { ids }
+}
+
+/** Two gradients: other weights of a tower see them differently. */
+function proofImage(side = 64): RawPixels {
+  const data = new Uint8Array(3 * side * side)
+  for (let at = 0; at < side * side; at++) data.set([4 * (at % side), 4 * Math.floor(at / side), 128], 3 * at)
+  return { data, width: side, height: side }
+}
+
+function sequenceOf({ ids, media = [] }: ProofText): Sequence | Int32Array {
+  if (media.length === 0) return ids
+  return supervisedSequence({ ids, media, trained: new Uint8Array(ids.length).fill(1, 1), promptId: 'proof', row: {} })
 }

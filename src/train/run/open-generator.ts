@@ -118,6 +118,7 @@ function connectOptions(
   return {
     urls,
     vocabSize: actor.vocabSize,
+    ...(actor.config.decoder.vision ? { vision: actor.config.decoder.vision } : {}),
     tokenizer,
     modelDirectory: model,
     requestTimeoutMs: Math.round(requestMinutes * 60_000),

@@ -34,7 +34,7 @@ function world(directory: string) {
     directory,
     weights: 'auto',
     dtype: 'float32',
-    proofIds: Int32Array.of(1, 2),
+    proof: { ids: Int32Array.of(1, 2) },
     signal: new AbortController().signal,
   })
   return { policy, given, sync }

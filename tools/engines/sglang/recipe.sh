@@ -2,7 +2,7 @@
 label=SGLang
 version=0.5.23
 # To be raised with every change that an existing installation must get.
-revision=1
+revision=2
 index_probe=typing_extensions==4.16.0
 
 install_packages() {
@@ -22,7 +22,7 @@ install_packages() {
     sed -i 's/pin_memory=True/pin_memory=bool(0)/; s/\.pin_memory()/.contiguous()/' "$file"
     has 'pin_memory=bool(0)\|\.contiguous()' "$file"
   done
-  # Packages that are imported and, for a text model on a CPU, not used.
+  # Packages that are imported and, for these models on a CPU, not used.
   cp "$here/sglang/sgl_kernel.py" "$packages/sgl_kernel.py"
   cp "$here/sglang/absent.py" "$packages/_absent.py"
   echo 'import _absent' >"$packages/_absent.pth"
