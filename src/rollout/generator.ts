@@ -67,7 +67,7 @@ export interface Sample extends OfSample {
   /** Of the sampled tokens, in the meanings that the engine gives. */
   logprobs: SampleLogprobs
   topLogprobs: readonly TopLogprobs[] | undefined
-  /** Raw ones of the prompt's tokens from the second on, where the request asked for them. */
+  /** Raw ones of the prompt's tokens from the second on, where the request asked for them. SGLang gives NaN for tokens of images. */
   promptLogprobs: { logprobs: Float32Array; top: readonly TopLogprobs[] } | undefined
   /** The response as text, up to a stop string. Only where the engine has a tokenizer and the request asked for text. */
   text: string | undefined

@@ -43,9 +43,10 @@ export function explainedByNoise(noise: number, logprobs: Float32Array): number 
   return Math.min(roundings * noise, mostRoundings * bfloat16Error * spreadOf(logprobs))
 }
 
-/** The mean absolute difference of rows of the same length. */
+/** The mean absolute difference of rows of the same length. A server may give none for the tokens of an image: NaN. */
 function meanDifference(a: Float32Array, b: Float32Array): number {
-  return a.reduce((sum, value, i) => sum + Math.abs(value - b[i]!), 0) / Math.max(1, a.length)
+  const differences = a.map((value, i) => Math.abs(value - b[i]!)).filter(value => !Number.isNaN(value))
+  return differences.reduce((sum, value) => sum + value, 0) / Math.max(1, differences.length)
 }
 
 function spreadOf(logprobs: Float32Array): number {

@@ -13,8 +13,8 @@ import { ProtocolError, RefusalError, serverWords } from '../remote/errors.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-export function readAnswer(body: unknown, attempt: GenerationAttempt): GenerationAnswer {
-  const answer = read(body, attempt, 0)
+export function readAnswer(body: unknown, attempt: GenerationAttempt, facts: ServerFacts): GenerationAnswer {
+  const answer = read(body, attempt, { from: 0, facts })
   if (answer.finish === undefined) throw new ProtocolError('the answer has no finish reason')
   return answer
 }
@@ -31,14 +31,19 @@ export function eventReader(
     if (body.error !== undefined) throw new RefusalError(streamRefusal(body))
     if (body.index !== undefined && body.index !== 0)
       throw new ProtocolError(`an event is of completion ${body.index}, but only one was requested`)
-    const answer = read(body, attempt, facts.incremental === true ? 0 : seen)
+    const answer = read(body, attempt, { from: facts.incremental === true ? 0 : seen, facts })
     seen += answer.ids.length
     return answer
   }
 }
 
-/** `from`: how many tokens of the answer are already known. */
-function read(body: unknown, attempt: GenerationAttempt, from: number): GenerationAnswer {
+interface Reading {
+  /** How many tokens of the answer are already known. */
+  readonly from: number
+  readonly facts: ServerFacts
+}
+
+function read(body: unknown, attempt: GenerationAttempt, { from, facts }: Reading): GenerationAnswer {
   const { output_ids, meta_info, prompt_token_ids } = asObject(body, 'an answer to one request')
   const { promptLogprobs } = attempt
   const { topLogprobs } = attempt.sampling
@@ -63,7 +68,7 @@ function read(body: unknown, attempt: GenerationAttempt, from: number): Generati
     top: topLogprobs === undefined ? undefined : readTops(meta.output_top_logprobs, ids, { from, count: topLogprobs }),
     finish,
     versions: finish && meta.weight_versions !== undefined ? readVersions(meta.weight_versions) : undefined,
-    promptLogprobs: finish && promptLogprobs !== undefined ? readPrompt(meta, attempt, promptLogprobs) : undefined,
+    promptLogprobs: finish && promptLogprobs !== undefined ? readPrompt(meta, attempt, facts) : undefined,
     ...(attempt.media && Array.isArray(prompt_token_ids) ? { promptIds: prompt_token_ids as number[] } : {}),
   }
 }
@@ -95,18 +100,25 @@ function readVersions(value: unknown): GenerationAnswer['versions'] {
   })
 }
 
-/** The first token of a prompt has no log-probability. */
-function readPrompt(meta: Fields, attempt: GenerationAttempt, count: number): GenerationAnswer['promptLogprobs'] {
+/**
+ * The first token of a prompt has no log-probability. In place of the tokens of an image the server has numbers that name the image, and
+ * no log-probabilities of ours: NaN.
+ */
+function readPrompt(meta: Fields, attempt: GenerationAttempt, facts: ServerFacts): GenerationAnswer['promptLogprobs'] {
+  const count = attempt.promptLogprobs!
+  const isImage = (id: number | undefined): boolean => attempt.media !== undefined && id === facts.imageId
   const triples = asArray(meta.input_token_logprobs, 'input_token_logprobs').map(asTriple)
   const { ids } = attempt
   if (triples.length !== ids.length)
     throw new ProtocolError(`log-probabilities for ${triples.length} of the prompt's ${ids.length} tokens`)
-  const strange = triples.findIndex(([logprob, id], i) => id !== ids[i] || (i > 0 && !Number.isFinite(logprob)))
+  const strange = triples.findIndex(
+    ([logprob, id], i) => !isImage(ids[i]) && (id !== ids[i] || (i > 0 && !Number.isFinite(logprob))),
+  )
   if (strange >= 0) throw new ProtocolError(`no log-probability for the prompt's token ${ids[strange]}`)
   const later = ids.subarray(1)
   const tops = count === 0 ? undefined : meta.input_top_logprobs
   return {
-    logprobs: Float32Array.from(triples.slice(1), ([logprob]) => logprob!),
+    logprobs: Float32Array.from(triples.slice(1), ([logprob], i) => (isImage(ids[i + 1]) ? Number.NaN : logprob!)),
     top: readTops(tops, [...later], { from: 1, count }),
   }
 }

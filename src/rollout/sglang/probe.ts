@@ -52,7 +52,7 @@ export async function probe(server: ServerConnection, vision: VisionConfig | und
     adapters: info.enable_lora === true,
     structured: grammar ? ['regex', 'json-schema', 'ebnf'] : [],
     structuredNeeds: 'a server with a tokenizer and a --grammar-backend, such as xgrammar',
-    ...(vision ? await mediaOf(server, vision) : { media: [] }),
+    ...(vision ? { ...(await mediaOf(server, vision)), imageId: vision.tokens.image } : { media: [] }),
     tokenizer,
     incremental: info.incremental_streaming_output === true,
   }
