@@ -101,6 +101,8 @@ function sglang(settings: EngineSettings): Invocation {
     // Otherwise a server that is told to end first writes diagnoses, for up to a minute.
     SGLANG_PYSPY_DUMP_BEFORE_CRASH: '0',
     SGLANG_CUDA_COREDUMP_BEFORE_CRASH: '0',
+    // It would keep the features of images over an update of the tower's weights.
+    SGLANG_VLM_CACHE_SIZE_MB: '0',
     ...(device === 'cpu' ? { SGLANG_USE_CPU_ENGINE: '1', TORCHDYNAMO_DISABLE: '1' } : {}),
   }
   return { args, env }

@@ -187,7 +187,11 @@ export class ReplicaWeights {
     // With the model's directory known, `checkDirectory` has refused this before.
     if (facts.keepsTiedHead === true && this.options.modelDirectory === undefined)
       return `If its embeddings are tied: vLLM ${facts.software} keeps the old output head. ${tiedHeadRemedy} ${precision}`
-    return `Check that the server reads the directory that was written. ${precision}`
+    const features =
+      this.dialect.type === 'sglang' && (this.target.proof?.media ?? []).length > 0
+        ? 'If the vision tower is trained: SGLang keeps features of images over updates; start it with SGLANG_VLM_CACHE_SIZE_MB=0. '
+        : ''
+    return `${features}Check that the server reads the directory that was written. ${precision}`
   }
 }
 
