@@ -37,7 +37,7 @@ export function MetricChart({ runs, metric, settings }: MetricChartProps) {
   return (
     <section class="card" ref={host} aria-label={metric.name}>
       <div class="metric-head">
-        <h3>{metric.name}</h3>
+        <h2>{metric.name}</h2>
         <span class="num">{runs.length === 1 ? metric.text : ''}</span>
       </div>
       <p class="dim small">{metric.meaning}</p>

@@ -25,7 +25,7 @@ export function Alerts({ run }: ViewProps) {
   const shown = (alert: Alert) => (
     <section key={alert.id} class={`card stack alert ${alert.holds ? '' : 'past'}`} aria-label={alert.id}>
       <div class="row">
-        <h3>{alert.message}</h3>
+        <h2>{alert.message}</h2>
         <span class="dim small">
           {alert.holds ? 'since' : 'said at'} {settings.across} {alert.step}
         </span>

@@ -1,0 +1,118 @@
+/**
+ * The dashboard in a real Chromium, against a run that trains meanwhile: every page, acts and what they change in the run's files,
+ * accessibility, phone width, hostile texts, and the report. Installs nothing.
+ *
+ *   WHETSTONE_CHROMIUM  the browser (default: chromium of this machine)
+ *   --screenshots       writes pictures of the pages to docs/images
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { hostile } from './hostile.mjs'
+import { acts, hostileTexts, longCurves, openReport, walk } from './steps.mjs'
+
+const project = fileURLToPath(new URL('../..', import.meta.url))
+const binary = join(project, 'install/whetstone.mjs')
+const browsers = [
+  process.env.WHETSTONE_CHROMIUM,
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+]
+const executablePath = browsers.find(path => path !== undefined && existsSync(path))
+if (!executablePath) {
+  console.log('There is no Chromium here, so nothing was tested. Install it (Debian: apt-get install chromium),')
+  console.log('or name one with WHETSTONE_CHROMIUM.')
+  process.exit(75)
+}
+const { chromium } = await import('playwright-core')
+
+const folder = mkdtempSync(join(tmpdir(), 'whetstone-browser-'))
+const children = []
+try {
+  const places = makeRuns()
+  const live = start(['grpo', ...training(places, 'sums.jsonl'), '--output', join(places.runs, 'live'), ...places.long])
+  const dashboard = start(['dashboard', places.runs, '--port', '0', '--rewards', places.other])
+  const url = (await said(dashboard, /http:\S+#token=\S+/))[0]
+  const browser = await chromium.launch({
+    executablePath,
+    args: [
+      ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
+      ...['--disable-component-update', '--disable-sync'],
+    ],
+  })
+  const images = process.argv.includes('--screenshots') ? join(project, 'docs/images') : undefined
+  const context = { browser, url, folder, live, images, binary, ...places }
+  for (const step of [walk, acts, hostileTexts, longCurves, openReport]) {
+    const started = performance.now()
+    const done = await step(context)
+    console.log(`${step.name}: ${done} (${((performance.now() - started) / 1000).toFixed(1)} s)`)
+  }
+  await browser.close()
+} catch (error) {
+  console.error(error)
+  process.exitCode = 1
+} finally {
+  for (const child of children) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** A tiny model, data, and the runs that the pages show: one that will train, one with hostile texts and name. */
+function makeRuns() {
+  const runs = join(folder, 'runs')
+  mkdirSync(runs)
+  const at = name => join(folder, name)
+  const digits = [...Array(10).keys()]
+  const sums = digits.flatMap(a => digits.map(b => ({ prompt: `${a} + ${b} = ?`, target: String(a + b) })))
+  writeFileSync(at('sums.jsonl'), sums.map(row => JSON.stringify(row)).join('\n'))
+  writeFileSync(at('hostile.jsonl'), hostile.map(prompt => JSON.stringify({ prompt, target: '1' })).join('\n'))
+  writeFileSync(at('reward.ts'), 'export default ({ response }) => (response.length % 3) / 2\n')
+  writeFileSync(at('other.ts'), 'export default ({ response }) => (response.length % 2)\n')
+  whetstone(['tokenizer', 'train', '--input', at('sums.jsonl'), '--vocab-size', '300', '--out', at('tok')])
+  whetstone([
+    ...['init', '--family', 'qwen2', '--hidden', '32', '--intermediate', '64', '--layers', '1', '--heads', '2'],
+    ...['--context', '512', '--tokenizer', at('tok'), '--out', at('model')],
+  ])
+  const places = {
+    ...{ runs, model: at('model'), reward: at('reward.ts'), other: at('other.ts') },
+    name: '<img src=x onerror=alert(1)>',
+    long: ['--iterations', '100000', '--rollout-batch-size', '4', '--max-new-tokens', '6', '--save-steps', '5000'],
+  }
+  whetstone([
+    ...['grpo', ...training(places, 'hostile.jsonl'), '--output', join(runs, places.name)],
+    ...['--iterations', '1', '--rollout-batch-size', String(hostile.length), '--max-new-tokens', '4'],
+    ...['--n-samples-per-prompt', '2'],
+  ])
+  return places
+}
+
+function training({ model, reward }, data) {
+  return ['--model', model, '--data', join(folder, data), '--rewards', reward]
+}
+
+function whetstone(args) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [binary, ...args], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`whetstone ${args.join(' ')}: exit ${status}\n${stdout}\n${stderr}`)
+}
+
+function start(args) {
+  const child = spawn(process.execPath, [binary, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  child.printed = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', text => {
+      child.printed += text
+    })
+  children.push(child)
+  return child
+}
+
+async function said(child, pattern) {
+  for (;;) {
+    const found = pattern.exec(child.printed)
+    if (found) return found
+    if (child.exitCode !== null) throw new Error(`a command ended with ${child.exitCode}: ${child.printed}`)
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+}
