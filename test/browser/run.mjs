@@ -31,12 +31,13 @@ const { chromium } = await import('playwright-core')
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-browser-'))
 const children = []
+let browser
 try {
   const places = makeRuns()
   const live = start(['grpo', ...training(places, 'sums.jsonl'), '--output', join(places.runs, 'live'), ...places.long])
   const dashboard = start(['dashboard', places.runs, '--port', '0', '--rewards', places.other])
   const url = (await said(dashboard, /http:\S+#token=\S+/))[0]
-  const browser = await chromium.launch({
+  browser = await chromium.launch({
     executablePath,
     args: [
       ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
@@ -50,11 +51,11 @@ try {
     const done = await step(context)
     console.log(`${step.name}: ${done} (${((performance.now() - started) / 1000).toFixed(1)} s)`)
   }
-  await browser.close()
 } catch (error) {
   console.error(error)
   process.exitCode = 1
 } finally {
+  await browser?.close()
   for (const child of children) child.kill('SIGKILL')
   rmSync(folder, { recursive: true, force: true })
 }

@@ -82,7 +82,7 @@ export async function walk(all) {
     await accessible(desk.page, name)
     await shoot(desk.page, all, name)
   }
-  await desk.go('#/compare/live/' + encodeURIComponent(all.name))
+  await desk.go(`#/compare/live/${encodeURIComponent(all.name)}`)
   await desk.page.waitForSelector('.legend')
   desk.isFine()
   await desk.close()
