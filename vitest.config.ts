@@ -4,6 +4,7 @@ import { configDefaults, defineConfig, type UserWorkspaceConfig } from 'vitest/c
 const replacing = [
   'test/files/{atomic-file,synced}.test.ts',
   'test/kernels/fused-ops.test.ts',
+  'test/model/vision-mistakes.test.ts',
   'test/rollout/multi-step.test.ts',
   'test/tensor/safetensors-checkpoint.test.ts',
 ]

@@ -70,7 +70,7 @@ export async function walk(all) {
   await desk.page.waitForSelector('table a')
   await accessible(desk.page, 'runs')
   await shoot(desk.page, all, 'runs')
-  const stepOf = async () => Number(/step (\d+)/.exec(await desk.page.innerText('header'))?.[1])
+  const stepOf = async () => Number(/step (\d+)/.exec(await desk.page.textContent('header'))?.[1])
   await desk.go(runPage('live', 'curves'))
   await desk.page.waitForSelector('.uplot canvas')
   const first = await until('a step', stepOf)
@@ -180,7 +180,7 @@ export async function acts(all) {
   await press('Send')
   await until('two answers', async () => (await page.locator('.turn.assistant').count()) === 2)
   await until('the end of both', async () => await page.getByRole('button', { name: 'Stop', exact: true }).isDisabled())
-  assert.equal(await page.locator('main .error').count(), 0, await page.innerText('main'))
+  assert.equal(await page.locator('main .error').count(), 0, await page.textContent('main'))
   await shoot(page, all, 'chat')
 
   await go(runPage('live', 'act'))
@@ -203,7 +203,7 @@ export async function hostileTexts({ browser, url, name }) {
     await go(runPage(name, 'samples', `?sort=promptLength&offset=${offset}`))
     await page.waitForSelector(`nav >> text=page ${offset / 50 + 1} of`)
     await until('rows', async () => (await page.locator('section[aria-busy=false] td.text').count()) > 0)
-    seen += await page.innerText('table')
+    seen += await page.textContent('table')
   }
   for (let offset = 0; offset < hostile.length; offset += 20) {
     await go(runPage(name, 'groups', `?sort=order&offset=${offset}`))

@@ -11,10 +11,10 @@ import { visionDirectory, visionTemplate } from '../support/vision-directory.js'
 const { directory, pictures, golden } = visionDirectory('qwen2_5_vl')
 const folder = temporaryDirectory()
 cpSync(pictures, folder, { recursive: true })
-const chat = (lines: readonly string[], model = directory) =>
+const chat = async (lines: readonly string[], model = directory) =>
   cli(
     [
-      ...['chat', '--model', model, '--device', 'cpu', '--chat-template', visionTemplate],
+      ...['chat', '--model', model, '--device', 'cpu', '--chat-template', await visionTemplate()],
       ...['--temperature', '0', '--max-new-tokens', '12', '--ignore-eos'],
     ],
     { input: lines.map(line => `${line}\n`).join('') },
@@ -32,7 +32,7 @@ test('an image belongs to the next message, and the conversation is saved as a r
     { type: 'image', image: 'image0.png' },
     { type: 'text', text: 'Explain the picture' },
   ])
-  for await (const scored of score({ model: directory, data: file, chatTemplate: visionTemplate }))
+  for await (const scored of score({ model: directory, data: file, chatTemplate: await visionTemplate() }))
     expect(scored.score ?? scored.logprobs).toBeDefined()
 })
 

@@ -203,7 +203,7 @@ describe('a training without a config file', () => {
     const { code, stderr } = await run('grpo', '--model', 'model')
     expect(code).toBe(2)
     expect(stderr).toMatch(
-      /^whetstone: --output: missing; .*\n--data: missing; .*\n--rewards: missing; .*\nGive these flags, or a config file with --config FILE\.\n`whetstone grpo --help` lists/,
+      /^whetstone: --output: missing; .*\n--data: missing; .*\nGive these flags, or a config file with --config FILE\.\n`whetstone grpo --help` lists/,
     )
   })
 
@@ -218,7 +218,7 @@ describe('a training without a config file', () => {
 
   test('help has the common options, and all of them when asked', async () => {
     const short = await run('dapo', '--help')
-    expect(short.stdout).toContain('Usage: whetstone dapo --model PATH --output PATH --data PATH --rewards')
+    expect(short.stdout).toContain('Usage: whetstone dapo --model PATH --output PATH --data PATH [options]')
     expect(short.stdout).toMatch(/--n-samples-per-prompt N +.*\(default 8\)/)
     expect(short.stdout).toContain('`whetstone dapo --help --all` lists all of them')
     expect(short.stdout.split('\n').filter(line => line.length > 140)).toEqual([])

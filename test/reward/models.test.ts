@@ -66,6 +66,7 @@ describe('what a reward sees', () => {
       promptRaw,
       prompt: promptRaw.replace(/<\|im_(start|end)\|>/g, ''),
       response: 'Four.',
+      answer: 'Four.',
       responseRaw: 'Four.<|im_end|>',
       query: `${promptRaw}Four.<|im_end|>`,
     })

@@ -17,7 +17,7 @@ const root = temporaryDirectory()
 copyFileSync(join(pictures, 'image0.png'), join(root, 'image0.png'))
 
 async function start(options: Partial<Parameters<typeof serve>[0]> = {}): Promise<Serving> {
-  const server = await serve({ model: directory, chatTemplate: visionTemplate, port: 0, ...options })
+  const server = await serve({ model: directory, chatTemplate: await visionTemplate(), port: 0, ...options })
   atEnd(() => server.close())
   return server
 }

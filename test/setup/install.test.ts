@@ -14,6 +14,8 @@ beforeEach(() => {
     'package.json': '{"type":"module"}',
     'src/cli/main.ts':
       "export async function start(args: string[]): Promise<number> {\n  console.log('asked', ...args)\n  return 7\n}\n",
+    'src/dashboard/page/main.tsx': 'export {}\n',
+    'src/dashboard/page/index.html': '<!doctype html>',
     'src/kernels/norm.cu': '// kernel',
     'src/kernels/shared.cuh': '// shared',
   })

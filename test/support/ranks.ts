@@ -1,5 +1,5 @@
+import { type AddressInfo, createServer } from 'node:net'
 import { type RankOptions, World } from '../../src/distributed/index.js'
-import { Store } from '../../src/tensor/index.js'
 import { atEnd } from './at-end.js'
 import { type Child, startChild } from './child.js'
 import { compiledRoom } from './compiled.js'
@@ -12,11 +12,13 @@ export interface StartedRanks {
   readonly children: readonly Child[]
 }
 
-/** A port that was free just now: rank 0 serves the store there. */
+/** A port that was free just now: rank 0 serves the store there. No connection was made to it, which would keep it for a while. */
 async function freePort(): Promise<number> {
-  const store = await Store.open({ host: '127.0.0.1', port: 0, served: 'here', limitMs: 10_000 })
-  store.close()
-  return store.port
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
 }
 
 /** A job of ranks on the CPU: rank 0 in this process, the others in processes of their own. */

@@ -1,5 +1,5 @@
 /** A tiny vision-language model as people have it: weights, tokenizer, chat template and the files of its processor. */
-import { copyFileSync, readFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { temporaryDirectory } from './files.js'
@@ -7,10 +7,13 @@ import { fixture, readCase } from './models.js'
 import { templateFile, tokenizerPath } from './tokenizers.js'
 import type { VisionCase, VisionName } from './vision-models.js'
 
-export const visionTemplate = await templateFile(`{% for message in messages %}<|im_start|>{{ message.role }}
+const templateText = `{% for message in messages %}<|im_start|>{{ message.role }}
 {% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}{% if part.type == 'text' %}{{ part.text }}{% else %}<|vision_start|><|{{ part.type }}_pad|><|vision_end|>{% endif %}{% endfor %}{% endif %}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
-{% endif %}`)
+{% endif %}`
+
+/** A file of its own for each caller: the folders of a test file end with it. */
+export const visionTemplate = (): Promise<string> => templateFile(templateText)
 
 type Media = Record<string, { kind: 'image' | 'video'; file?: string; frames?: string[]; fps?: number }>
 
@@ -32,7 +35,7 @@ export function visionDirectory(name: VisionName): VisionDirectory {
     copyFileSync(join(fixture(name), file), join(directory, file))
   for (const file of ['tokenizer.json', 'tokenizer_config.json'])
     copyFileSync(join(tokenizerPath, file), join(directory, file))
-  copyFileSync(visionTemplate, join(directory, 'chat_template.jinja'))
+  writeFileSync(join(directory, 'chat_template.jinja'), templateText)
   const pictures = fileURLToPath(new URL(`../fixtures/media/${name}`, import.meta.url))
   const golden = readCase<VisionDirectory['golden']>(name)
   const { '<|image_pad|>': image, '<|video_pad|>': video } = golden.token_ids

@@ -74,7 +74,7 @@ describe.each(visionFamilies)('%s', async name => {
   })
 
   test('through our own server every sample equals that of the engine in this process', async () => {
-    const server = await serve({ model: directory, chatTemplate: visionTemplate, port: 0 })
+    const server = await serve({ model: directory, chatTemplate: await visionTemplate(), port: 0 })
     atEnd(() => server.close())
     const urls = [`http://127.0.0.1:${server.port}`]
     const remote = await connectVllm({ urls, vocabSize: model.vocabSize, vision, tokenizer })
