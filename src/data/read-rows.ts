@@ -28,6 +28,7 @@ export class BadRows {
   readonly #list: ProblemList
   readonly #problems: Problem[] = []
   readonly #files = new Set<string>()
+  readonly #places = new Set<string>()
 
   constructor(
     private readonly file: string,
@@ -42,6 +43,9 @@ export class BadRows {
 
   /** `file`: what the row is of, where rows of several are collected. */
   add(where: string, message: string, file = this.file): void {
+    // A file that is read twice, as data and as held-out data, has each bad row once.
+    if (this.#places.has(where)) return
+    this.#places.add(where)
     this.#files.add(file)
     this.#list.add(where, message)
     if (this.#problems.length < mostProblems) this.#problems.push(rowProblem(where, message))

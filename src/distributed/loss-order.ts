@@ -35,7 +35,7 @@ export class LossOrder {
     this.wake()
   }
 
-  /** Nobody gets a turn any more. */
+  /** No rank gets a turn after this. */
   fail(cause: unknown): void {
     this.failure ??= { cause }
     for (const { reject } of this.waiting.values()) reject(cause)

@@ -13,7 +13,7 @@ export type MoreHandlers = (membership: Membership, models: RankModels) => Handl
 
 export interface ServeOptions extends RankOptions {
   readonly handlers?: MoreHandlers
-  /** Told of the connection to the controller, for whoever watches over it. */
+  /** Called with the connection to the controller, to watch over it. */
   readonly onConnected?: (controller: Peer) => void
 }
 

@@ -381,7 +381,7 @@ export class Collector {
   private scoring(one: Attempt, outcome: Outcome | EpisodeOutcome, context: Scoring): Promise<void> | undefined {
     // No prompt with an image would ever be answered.
     if (outcome.kind === 'rejected' && outcome.reason === 'media-unsupported')
-      throw new InputError(`the generator cannot answer prompts with ${outcome.message}`)
+      throw new InputError(`the generator cannot answer this prompt: ${outcome.message}`)
     const lost = lossOf(outcome)
     if (!lost)
       return this.score(
