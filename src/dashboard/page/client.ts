@@ -62,7 +62,7 @@ export async function* chat(run: string, body: ChatRequest, signal: AbortSignal)
 
 export function pathOf({ route, parts = {}, query }: Question<GetRoute>): string {
   const asked = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== '')
-  const text = new URLSearchParams(asked.map(([name, value]) => [name, String(value)])).toString()
+  const text = new URLSearchParams(asked.map(([name, value]): [string, string] => [name, String(value)])).toString()
   return `${filled(route, parts)}${text === '' ? '' : `?${text}`}`
 }
 

@@ -12,7 +12,11 @@ import type {
 import type { ReportData } from '../report-data.js'
 import { matches } from './where.js'
 
-const found = globalThis.document?.getElementById('report')?.textContent
+/** Undefined outside of browsers: the server reads this file for its types and paths. */
+const { document } = globalThis as unknown as {
+  readonly document?: { getElementById(id: string): { readonly textContent: string | null } | null }
+}
+const found = document?.getElementById('report')?.textContent
 export const report: ReportData | undefined = found ? (JSON.parse(found) as ReportData) : undefined
 
 interface Asked {
