@@ -99,29 +99,6 @@ interface PtxOptions extends RlPlainPtx {
   readonly data: Data
 }
 
-interface Scored<Row extends object> {
-  /** A reward: a file, a function of one sample, a source such as `defineReward(...)` gives, or a list of them. */
-  readonly rewards: Rewards<Row>
-}
-
-interface InEnvironment<Row extends object> {
-  /** Samples are episodes of this environment: a file, or an environment of the program. It may give the rewards. */
-  readonly environment: RlInput['environment'] | Environment<RowOf<Row>>
-}
-
-interface WithTools {
-  /** Tools that the model may call before it answers: names and files, or tools of the program. */
-  readonly tools: RlInput['tools'] | readonly Tool[]
-}
-
-/** Rewards may be left out where an environment gives them. */
-type Judged<Row extends object> =
-  | (Scored<Row> & Partial<InEnvironment<Row> & WithTools>)
-  | (Partial<Scored<Row>> & InEnvironment<Row>)
-
-/** Options of `rl` whose preset is given: those of `grpo` and `ppo`. */
-export type PresetOptions<Row extends object = object> = RolloutOptions<Row> & Judged<Row>
-
 interface RolloutOptions<Row extends object>
   extends RlPlain,
     OnRows<Row>,
@@ -135,6 +112,26 @@ interface RolloutOptions<Row extends object>
   /** The engine that generates the samples: settings as in a config, a definition, or a generator of the program. */
   readonly generator?: RlInput['generator'] | GeneratorDefinition | Generator
 }
+
+interface ScoredOptions<Row extends object> extends RolloutOptions<Row> {
+  /** A reward: a file, a function of one sample, a source such as `defineReward(...)` gives, or a list of them. */
+  readonly rewards: Rewards<Row>
+  /** Samples are episodes of this environment: a file, or an environment of the program. It may give the rewards. */
+  readonly environment?: RlInput['environment'] | Environment<RowOf<Row>>
+  /** Tools that the model may call before it answers: names and files, or tools of the program. */
+  readonly tools?: RlInput['tools'] | readonly Tool[]
+}
+
+/** Rewards may be left out where an environment gives them. */
+interface PlayedOptions<Row extends object> extends RolloutOptions<Row> {
+  /** A reward: a file, a function of one sample, a source such as `defineReward(...)` gives, or a list of them. */
+  readonly rewards?: Rewards<Row>
+  /** Samples are episodes of this environment: a file, or an environment of the program. It may give the rewards. */
+  readonly environment: RlInput['environment'] | Environment<RowOf<Row>>
+}
+
+/** Options of `rl` whose preset is given: those of `grpo` and `ppo`. */
+export type PresetOptions<Row extends object = object> = ScoredOptions<Row> | PlayedOptions<Row>
 
 export type RlOptions<Row extends object = object> = PresetOptions<Row> & {
   /** Preset of options, or your own (`defineAlgorithm`, or its file); options that are given here win. @defaultValue `"grpo"` */
@@ -193,6 +190,8 @@ export function rl<Row extends object>(options: RlOptions<Row>): TrainingRun {
  * const run = grpo({ model: 'model', data: rows, rewards: ({ response, row }) => (response === row.answer ? 1 : 0) })
  * for await (const event of run) if (event.kind === 'step') console.log(event.step, event.metrics['reward/mean'])
  */
+export function grpo<Row extends object>(options: ScoredOptions<Row>): TrainingRun
+export function grpo<Row extends object>(options: PlayedOptions<Row>): TrainingRun
 export function grpo<Row extends object>(options: PresetOptions<Row>): TrainingRun {
   return train('rl', 'grpo', { ...options, algorithm: 'grpo' })
 }
@@ -203,6 +202,8 @@ export function grpo<Row extends object>(options: PresetOptions<Row>): TrainingR
  * @example
  * const run = ppo({ model: 'model', data: 'prompts.jsonl', rewards: 'reward.ts', critic: { warmupIterations: 5 } })
  */
+export function ppo<Row extends object>(options: ScoredOptions<Row>): TrainingRun
+export function ppo<Row extends object>(options: PlayedOptions<Row>): TrainingRun
 export function ppo<Row extends object>(options: PresetOptions<Row>): TrainingRun {
   return train('rl', 'ppo', { ...options, algorithm: 'ppo' })
 }
