@@ -283,6 +283,22 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ["import { rl } from 'whetstone'", compile],
     ],
   },
+  'docs/dashboard.md': {
+    blocks: [
+      ['$ npx whetstone dashboard runs', shown('serves until it is stopped; test/dashboard has its tests')],
+      [
+        '$ npx whetstone samples runs/grpo --step 12 --sort reward',
+        shown('needs a run of the reader; test/dashboard has its tests'),
+      ],
+    ],
+  },
+  'docs/episodes.md': {
+    blocks: [
+      ["import { defineTool, grpo, toolEnvironment } from 'whetstone'", compile],
+      ['# grpo-calculator.yaml', config('rl')],
+      ["import { defineEnvironment } from 'whetstone'", compile],
+    ],
+  },
   'docs/runs.md': {
     given: ['runs/a', 'runs/b'],
     blocks: [
