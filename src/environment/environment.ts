@@ -31,7 +31,7 @@ export interface OpenOptions extends EpisodeKey {
 
 export interface Environment<Row = DataRow> {
   readonly name: string
-  /** Recorded with every episode. A resumed run refuses another version. */
+  /** Recorded with every episode. */
   readonly version: string
   /** Tools of every session, where they are known before the first: they are checked at the start of a run. Default: none. */
   readonly tools?: readonly Tool[]

@@ -4,7 +4,7 @@ import type { EpisodeKey, ToolCall } from './environment.js'
 import type { Completion, EpisodeOutcome, FailurePlace, Stop } from './episode.js'
 import type { Effect, ToolResult } from './tool.js'
 
-/** Before the session opens. A resumed run refuses other tools, another template or another version of the environment. */
+/** Before the session opens. Records which tools, template and version of the environment the episode had. */
 export interface OpenedRecord extends EpisodeKey {
   readonly kind: 'episode-opened'
   readonly environment: string

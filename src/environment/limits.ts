@@ -21,7 +21,6 @@ export const episodeShape = {
     .default(2)
     .describe('how often an episode starts again in a new session after a fault of the environment'),
   concurrency: z.int().min(1).default(64).describe('most episodes at a time'),
-  opens: z.int().min(1).default(16).describe('most sessions that open at a time'),
   openSeconds: z.number().positive().default(60).describe('most seconds to open a session and to start it'),
   stepSeconds: z.number().positive().default(60).describe('most seconds of one step of a session'),
   history: z

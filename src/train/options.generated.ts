@@ -588,8 +588,6 @@ export interface RlInputEpisode {
   retries?: RlWrittenEpisode['retries']
   /** most episodes at a time @defaultValue `64` */
   concurrency?: RlWrittenEpisode['concurrency']
-  /** most sessions that open at a time @defaultValue `16` */
-  opens?: RlWrittenEpisode['opens']
   /** most seconds to open a session and to start it @defaultValue `60` */
   openSeconds?: RlWrittenEpisode['openSeconds']
   /** most seconds of one step of a session @defaultValue `60` */
