@@ -29,7 +29,7 @@ export function SampleDetails({ run, id, onClose, onChange, neighbours }: Detail
   })
   const [tab, setTab] = useState<Tab>(lastTab)
   const host = useRef<HTMLElement>(null)
-  // Whoever opens a sample wants to read it: it takes the focus, so that a keyboard goes on from there.
+  // An opened sample takes the focus, so that the keyboard scrolls it.
   useEffect(() => host.current?.focus(), [])
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return
