@@ -61,7 +61,7 @@ test('killed at every write, rename, fsync, step and append, then resumed: the s
   await Promise.all([worker(), worker()])
   console.log(`killed at ${kills} of ${points} points (the run has ${count})`)
   expect(count).toBeGreaterThan(80)
-  expect(kills).toBeGreaterThan(0.8 * points)
+  expect(kills).toBeGreaterThan(points - (everyPoint ? 10 : 5))
 }, 300_000)
 
 test('killed again and again on the way, a run still comes to the same end', async () => {
