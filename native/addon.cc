@@ -51,6 +51,7 @@ NAPI_MODULE_INIT() {
   defineRunning(env, exports, b);
   defineMachine(env, exports, b);
   defineCollectives(env, exports, b);
+  definePulse(env, exports, b);
   definePictures(env, exports, b);
   defineWatchdog(env, exports);
   return exports;

@@ -14,6 +14,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #endif
 #include "nccl.h"
+#include "pulse.h"
 
 namespace whetstone {
 
@@ -264,12 +265,22 @@ napi_value collective(Call &c) {
   }
   return startOn(c, link.runner, [&link, what, target, source, root = c.integer(4)]() -> std::vector<IValue> {
     c10::AutoGradMode off(false);
+    ++collectivesBegun;
     const Tensor to = target.defined() ? target.detach() : target;
     const Tensor from = source.defined() ? source.detach() : source;
     if (link.gloo) runGloo(*link.gloo, what, to, from, root);
     else runNccl(*link.nccl, what, to, from, root);
+    ++collectivesFinished;
     return {};
   });
+}
+
+// Ends a collective that waits for others, as far as its backend can: NCCL's kernels are aborted. One of gloo ends when the other
+// process does, or at its time limit; its thread is left to it.
+napi_value abortLink(Call &c) {
+  std::shared_ptr<Link> *found = c.b.links.get(c.number(0));
+  if (found && (*found)->nccl) (*found)->nccl->abort();
+  return c.nothing();
 }
 
 // What waits in it is given up: see Runner::close.
@@ -296,6 +307,7 @@ void defineCollectives(napi_env env, napi_value exports, Bridge *b) {
   define<joinGloo>(env, exports, "joinGloo", b);
   define<joinNccl>(env, exports, "joinNccl", b);
   define<collective>(env, exports, "collective", b);
+  define<abortLink>(env, exports, "abortLink", b);
   define<releaseLink>(env, exports, "releaseLink", b);
 }
 

@@ -221,6 +221,7 @@ void defineTensors(napi_env env, napi_value exports, Bridge *b);
 void defineRecording(napi_env env, napi_value exports, Bridge *b);
 void defineRunning(napi_env env, napi_value exports, Bridge *b);
 void defineCollectives(napi_env env, napi_value exports, Bridge *b);
+void definePulse(napi_env env, napi_value exports, Bridge *b);
 void defineMachine(napi_env env, napi_value exports, Bridge *b);
 void definePictures(napi_env env, napi_value exports, Bridge *b);
 // Runs work on a runner's thread; the promise gives its results, after the handle that `keep` makes of them.

@@ -393,16 +393,46 @@ export function recordInto<T>(
 const room = new URL('.', import.meta.url).href
 const roomPath = decodeURIComponent(new URL('.', import.meta.url).pathname)
 
+const isHere = (place: string): boolean => place.startsWith(room) || place.startsWith(roomPath)
+/** What the stack of an error says of a place in the compiled code: source maps are looked up once. */
+const places = new Map<string, string>()
+
 /** The line outside this folder that made the call. Taken only while recording, which happens once per program. */
 function callSite(): string {
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = 16
-  const stack = new Error().stack ?? ''
-  Error.stackTraceLimit = limit
+  try {
+    const place = compiledPlace()
+    let printed = places.get(place)
+    if (printed === undefined) {
+      printed = printedPlace(new Error().stack ?? '')
+      places.set(place, printed)
+    }
+    return printed
+  } finally {
+    Error.stackTraceLimit = limit
+  }
+}
+
+function compiledPlace(): string {
+  const { prepareStackTrace } = Error
+  Error.prepareStackTrace = (_, sites) => sites
+  try {
+    for (const site of new Error().stack as unknown as NodeJS.CallSite[]) {
+      const file = site.getFileName()
+      if (file && !file.startsWith('node:') && !isHere(file))
+        return `${file}:${site.getLineNumber()}:${site.getColumnNumber()}`
+    }
+    return ''
+  } finally {
+    Error.prepareStackTrace = prepareStackTrace
+  }
+}
+
+function printedPlace(stack: string): string {
   for (const line of stack.split('\n').slice(1)) {
-    const match = /(?:\(|at (?:async )?)((?:file:\/\/)?\/.*:\d+:\d+)\)?$/.exec(line)
-    const place = match?.[1]
-    if (place && !place.startsWith(room) && !place.startsWith(roomPath)) return place
+    const place = /(?:\(|at (?:async )?)((?:file:\/\/)?\/.*:\d+:\d+)\)?$/.exec(line)?.[1]
+    if (place && !isHere(place)) return place
   }
   return ''
 }

@@ -191,6 +191,7 @@ export class ProcessGroup {
     this.failure ??= reason
     for (const reject of this.waiting) reject(this.failure)
     this.waiting.clear()
+    if (this.open) bridge().abortLink(this.ref)
   }
 
   close(): void {

@@ -29,11 +29,31 @@ export interface CollectivesNative {
     device: number,
   ): Promise<Float64Array>
   collective(group: number, what: number, target: number, source: number, root: number): Promise<Float64Array>
+  abortLink(group: number): void
   releaseLink(link: number): void
 }
 
+/** What `native/pulse.cc` defines. */
+export interface PulseNative {
+  pulseServe(host: string, token: string, limitMs: number, onEvent: PulseListener): number
+  pulseJoin(host: string, port: number, token: string, rank: number, limitMs: number, onEvent: PulseListener): number
+  pulsePort(pulse: number): number
+  pulseTick(pulse: number): void
+  pulseSay(pulse: number, words: string): void
+  pulseLook(pulse: number, rank: number): string
+  pulseClose(pulse: number, reason: string): void
+  endWithParent(): number
+}
+
+/** `closed`, `silent`, `stuck`, `failed`: a rank is lost, and how. `words`: lines of its standard error. */
+export type PulseListener = (
+  event: 'closed' | 'silent' | 'stuck' | 'failed' | 'words',
+  rank: number,
+  text: string,
+) => void
+
 /** The addon's functions, as `native/*.cc` define them. A `ref` is a handle; the mailbox carries everything else. */
-interface Native extends WatchdogNative, Partial<CollectivesNative> {
+interface Native extends WatchdogNative, PulseNative, Partial<CollectivesNative> {
   mailbox(atLeast: number, onMailbox?: (buffer: ArrayBuffer) => void): void
   bind(name: string, overload: string, names: string): number
   call(op: number): number

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runChild } from '../support/child.js'
-import { compiledRoom } from '../support/compiled.js'
+import { compiled } from '../support/compiled.js'
 import { temporaryDirectory } from '../support/files.js'
 
 // Nothing a caller passes may end the process: each run is a child, and its last call is shown when it dies. The seed is
@@ -18,7 +18,7 @@ async function survives(
   const last = join(temporaryDirectory(), 'last')
   const { code, signal, output } = await runChild(
     new URL(`./children/${script}`, import.meta.url),
-    [compiledRoom('tensor'), last, `${seed}`, ...rest],
+    [join(compiled(), 'dist/tensor/index.js'), last, `${seed}`, ...rest],
     { flags, timeout: 50_000 },
   )
   if (code !== 0) {

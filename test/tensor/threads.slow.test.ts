@@ -2,11 +2,11 @@ import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runChild } from '../support/child.js'
-import { compiledRoom, repository } from '../support/compiled.js'
+import { compiled, repository } from '../support/compiled.js'
 import { temporaryDirectory } from '../support/files.js'
 
 const script = (name: string): URL => new URL(`./children/${name}`, import.meta.url)
-const index = compiledRoom('tensor')
+const index = join(compiled(), 'dist/tensor/index.js')
 
 test('tensors, programs and errors in several worker threads, one stopped in the middle', async () => {
   const { code, signal, output } = await runChild(script('threads.mjs'), [index])
