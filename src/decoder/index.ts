@@ -9,6 +9,7 @@ export { LayerRopeTables, ropeTables } from './rope.js'
 export { type DecoderParts, decode, headWeight } from './training-ops.js'
 export {
   cutPatches,
+  cutPatchesOnCpu,
   fieldOf,
   type Grid,
   type MediaRows,

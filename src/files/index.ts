@@ -11,6 +11,7 @@ export { isHeld, type Lock, type LockHolder, readLock, removeDeadClaims, tryLock
 export { makeDirectory } from './make-directory.js'
 export { checkNewDirectory } from './new-directory.js'
 export { type Output, type OutputOptions, openOutput } from './output.js'
+export { pngFile } from './png.js'
 export { isProcessAlive, machineMark, processStart } from './process-identity.js'
 export { leftoverOf, temporaryName, temporaryTarget } from './temporary.js'
 export { tokenizerFiles } from './tokenizer-files.js'

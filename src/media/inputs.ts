@@ -51,7 +51,7 @@ export type VideoInput =
 export type FileInput =
   | { readonly kind: 'path'; readonly path: string }
   | { readonly kind: 'url'; readonly url: URL }
-  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly name?: string }
 
 export type ResolvedImage = FileInput | { readonly kind: 'pixels'; readonly pixels: RawPixels }
 
@@ -73,7 +73,7 @@ export function resolveImage(input: unknown): ResolvedImage {
   if (isRaw(input)) return { kind: 'pixels', pixels: checkRaw(input, 1) }
   const inner = input.image ?? urlOf(input.image_url) ?? input.url ?? input.bytes ?? input.path
   if (inner === undefined || inner === null) throw unknownForm(input, 'an image')
-  return resolveImage(inner)
+  return named(resolveImage(inner), input)
 }
 
 export function resolveVideo(input: unknown, asked?: number): ResolvedVideo {
@@ -91,7 +91,13 @@ export function resolveVideo(input: unknown, asked?: number): ResolvedVideo {
   if (Array.isArray(input.frames)) return { kind: 'frames', frames: checkFrames(input.frames), fps }
   const inner = input.video ?? urlOf(input.video_url) ?? input.url ?? input.bytes ?? input.path
   if (inner === undefined || inner === null) throw unknownForm(input, 'a video')
-  return resolveVideo(inner, fps)
+  const found = resolveVideo(inner, fps)
+  return found.kind === 'file' ? { ...found, file: named(found.file, input) } : found
+}
+
+/** Bytes beside a path are known by it in messages. */
+function named<T extends ResolvedImage>(found: T, { path }: Fields): T {
+  return found.kind === 'bytes' && typeof path === 'string' && path !== '' ? { ...found, name: path } : found
 }
 
 /** The images of a sample: null, one image, or a list of them, which may be nested. */

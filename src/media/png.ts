@@ -1,10 +1,10 @@
 /** Pixels as a PNG: what is kept beside a run, and what servers get. It loses nothing. */
 import { promisify } from 'node:util'
-import { crc32, deflate } from 'node:zlib'
+import { deflate } from 'node:zlib'
+import { pngFile } from '../files/index.js'
 import type { MediaPixels } from '../sequence/index.js'
 
 const compress = promisify(deflate)
-const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 interface Rgb {
   /** Red, green and blue of each pixel, row by row. */
@@ -15,11 +15,6 @@ interface Rgb {
 
 /** Compressed outside of the event loop. */
 export async function encodePng({ data, width, height }: Rgb): Promise<Buffer> {
-  const header = Buffer.alloc(13)
-  header.writeUInt32BE(width, 0)
-  header.writeUInt32BE(height, 4)
-  // 8 bits a channel, red green blue.
-  header.set([8, 2, 0, 0, 0], 8)
   const stride = width * 3
   const rows = Buffer.alloc(height * (1 + stride))
   for (let row = 0; row < height; row++) {
@@ -31,8 +26,7 @@ export async function encodePng({ data, width, height }: Rgb): Promise<Buffer> {
       rows[at + i] = i < 3 ? value : value - data[row * stride + i - 3]!
     }
   }
-  const packed = await compress(rows, { level: 3 })
-  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', packed), chunk('IEND', Buffer.alloc(0))])
+  return pngFile({ width, height, rows: await compress(rows, { level: 3 }) })
 }
 
 /** The frames of an image or a video, each as a picture of its own. The last step of a video may have fewer than its patches. */
@@ -44,13 +38,4 @@ export function framesOf({ frames, grid }: MediaPixels, { patchSize }: { readonl
     width,
     height,
   }))
-}
-
-function chunk(kind: string, data: Buffer): Buffer {
-  const body = Buffer.concat([Buffer.from(kind), data])
-  const length = Buffer.alloc(4)
-  length.writeUInt32BE(data.length)
-  const sum = Buffer.alloc(4)
-  sum.writeUInt32BE(crc32(body))
-  return Buffer.concat([length, body, sum])
 }

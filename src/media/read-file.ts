@@ -59,7 +59,7 @@ function remoteName(file: FileInput): string | undefined {
 /** How messages name what was given. */
 export function fileName(file: FileInput): string {
   if (file.kind === 'path') return file.path
-  if (file.kind === 'bytes') return `${file.bytes.length} bytes`
+  if (file.kind === 'bytes') return file.name ?? `${file.bytes.length} bytes`
   const { url } = file
   if (url.protocol === 'data:') return `${url.href.slice(0, url.href.indexOf(',') + 1).slice(0, 60)}...`
   return `${url.protocol}//${url.host}${url.pathname}`

@@ -123,7 +123,7 @@ export class BatchRunner {
       const media = mediaOf(sequence)
       if (!vision && media.length > 0) throw new ModelError(`sequence ${i} has media, and this model takes only text`)
       const problem = vision && mediaProblem(ids, media, vision)
-      if (problem) throw new RangeError(`sequence ${i}: ${problem}`)
+      if (problem) throw new RangeError(`sequence ${i}${promptOf(sequence)}: ${problem}`)
       if (ids.length === 0) throw new RangeError(`sequence ${i} is empty`)
       if (ids.length > context)
         throw new RangeError(`sequence ${i} has ${ids.length} tokens, the model's context is ${context}`)
@@ -188,3 +188,7 @@ export class BatchRunner {
     }
   }
 }
+
+/** Names the sample where the caller did. */
+const promptOf = (input: ModelInput): string =>
+  input instanceof Int32Array || input.promptId === '' ? '' : ` (prompt ${input.promptId})`

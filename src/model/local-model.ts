@@ -9,7 +9,7 @@ import { ForwardPrograms } from './forward-programs.js'
 import { type LoadOptions, type ModelParts, randomModel, readModel, type Settings } from './loading.js'
 import { LossScale } from './loss-scale.js'
 import { sourcesWithMoreBits } from './masters.js'
-import { idsOf, type ModelInput, wantedPositions } from './model-input.js'
+import { idsOf, type ModelInput, readInputs, wantedPositions } from './model-input.js'
 import { ModelOptimizer } from './optimizer.js'
 import { flattenGradients, type Outputs, type Role, readOutputs, type ScoreOptions } from './outputs.js'
 import { Parameters } from './parameters.js'
@@ -160,7 +160,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     return this.settings.dtype
   }
 
-  async score(sequences: readonly ModelInput[], options: ScoreOptions = {}): Promise<Outputs[R][]> {
+  async score(given: readonly ModelInput[], options: ScoreOptions = {}): Promise<Outputs[R][]> {
+    const sequences = readInputs(given)
     const results = new Array<Outputs[R]>(sequences.length)
     const wanted = wantedPositions(this.role, sequences, { ...options, padding: this.padding })
     const batches = this.runner.run(sequences, { ...options, wanted, answer: 'outputs' })
@@ -177,9 +178,10 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   /** The logits after each sequence's last token: what the next one would be drawn from. */
   async nextLogits(
     this: LocalModel<'language'>,
-    sequences: readonly ModelInput[],
+    given: readonly ModelInput[],
     options: Pick<ScoreOptions, 'adapter' | 'packing' | 'signal'> = {},
   ): Promise<Float32Array[]> {
+    const sequences = readInputs(given)
     if (this.role !== 'language') throw new ModelError(`a ${this.role as string} model has no logits`)
     const { vocabSize } = this.config.decoder
     const results = new Array<Float32Array>(sequences.length)
@@ -209,7 +211,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
       this.weights.refuseUnusable()
       if (this.weights.merged)
         throw new ModelError('the adapter was merged into the weights permanently and cannot be trained')
-      const call = this.accumulation.begin(sequences, options)
+      const call = this.accumulation.begin(readInputs(sequences), options)
       try {
         await this.backpropagate(call, lossGradient)
       } catch (error) {

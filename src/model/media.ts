@@ -12,14 +12,15 @@ export function positionsOf(length: number, media: readonly MediaItem[], vision:
 
 /**
  * Why the placeholders among these ids are not those of the media; undefined where they are. Each placeholder belongs to one item of
- * its kind, in their order.
+ * its kind, in their order: checked for each run, and for images and videos apart.
  */
 export function mediaProblem(
   ids: Int32Array,
   media: readonly MediaItem[],
-  { tokens, merge, patch, temporalPatch }: VisionConfig,
+  { tokens, merge, patch, temporalPatch, videoTime }: VisionConfig,
 ): string | undefined {
-  let expected = 0
+  const expected = { image: 0, video: 0 }
+  let end = 0
   for (const { pixels, runs } of media) {
     const { kind, grid, frames } = pixels
     const count = runs.reduce((sum, run) => sum + run.count, 0)
@@ -29,15 +30,27 @@ export function mediaProblem(
     const given = frames.length / bytes
     if (!Number.isInteger(given) || given < 1 || given > grid[0] * temporalPatch)
       return `the ${kind} with grid ${grid.join(' x ')} has ${frames.length} bytes, which are not whole frames of ${bytes}`
-    for (const { start, count } of runs)
-      for (let at = start; at < start + count; at++)
+    const steps = kind === 'video' && videoTime === 'text' ? grid[0] : 1
+    if (runs.length !== steps || runs.some(run => run.count !== count / steps))
+      return `the ${kind} with grid ${grid.join(' x ')} has ${steps} runs of ${count / steps} tokens, got runs of ${runs.map(run => run.count).join(', ')}`
+    for (const { start, count } of runs) {
+      if (start < end) return `the run of a ${kind} at token ${start} begins before the one before it ends (${end})`
+      end = start + count
+      for (let at = start; at < end; at++)
         if (ids[at] !== tokens[kind])
           return `token ${at} should be a placeholder of ${kind} (${tokens[kind]}), got ${ids[at]}`
-    expected += count
+    }
+    expected[kind] += count
   }
-  let found = 0
-  for (const id of ids) if (id === tokens.image || id === tokens.video) found++
-  return found === expected ? undefined : `there are ${found} placeholders, and media for ${expected} of them`
+  const found = { image: 0, video: 0 }
+  for (const id of ids) {
+    if (id === tokens.image) found.image++
+    if (id === tokens.video) found.video++
+  }
+  for (const kind of ['image', 'video'] as const)
+    if (found[kind] !== expected[kind])
+      return `there are ${found[kind]} placeholders of ${kind}s, and ${kind}s for ${expected[kind]} of them`
+  return undefined
 }
 
 /** The different images and videos of sequences, each once. */

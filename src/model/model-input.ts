@@ -1,5 +1,5 @@
 /** What a model reads: bare token ids, or a sequence that says which of its tokens are trained. */
-import type { MediaItem, Sequence } from '../sequence/index.js'
+import { asRead, type MediaItem, type Sequence } from '../sequence/index.js'
 import type { Role, ScoreOptions } from './outputs.js'
 import { pooledPosition } from './pooling.js'
 
@@ -8,6 +8,11 @@ export type ModelInput = Int32Array | Sequence
 
 export function idsOf(input: ModelInput): Int32Array {
   return input instanceof Int32Array ? input : input.ids
+}
+
+/** What the model computes of each input: no row for a token that is not read. */
+export function readInputs(inputs: readonly ModelInput[]): readonly ModelInput[] {
+  return inputs.map(input => (input instanceof Int32Array ? input : asRead(input)))
 }
 
 export function mediaOf(input: ModelInput): readonly MediaItem[] {

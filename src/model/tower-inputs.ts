@@ -1,6 +1,7 @@
 /** What a vision tower reads, on its device: patches of pixels, and where they are. */
 import {
   cutPatches,
+  cutPatchesOnCpu,
   type PatchPlaces,
   ropeTables,
   type SegmentGroups,
@@ -9,7 +10,17 @@ import {
   type VisionConfig,
 } from '../decoder/index.js'
 import type { MediaPixels } from '../sequence/index.js'
-import { cat, type Device, type DType, noGrad, record, type Sym, Tensor, unscoped } from '../tensor/index.js'
+import {
+  cat,
+  type Device,
+  type DType,
+  noGrad,
+  operatorExists,
+  record,
+  type Sym,
+  Tensor,
+  unscoped,
+} from '../tensor/index.js'
 import { patchCount } from './media.js'
 
 /** Mean and standard deviation of pixels, from 0 to 1. */
@@ -35,7 +46,7 @@ export class TowerInputs {
   async patches(items: readonly MediaPixels[]): Promise<Tensor> {
     const { patch, temporalPatch, merge } = this.config
     const { device, dtype } = this.settings
-    this.cut ??= recordCut(this.config)
+    this.cut ??= recordCut(this.config, device)
     const total = items.reduce((sum, item) => sum + patchCount(item), 0)
     const into = unscoped(() => Tensor.empty([total, 3 * temporalPatch * patch * patch], { dtype, device }))
     let start = 0
@@ -51,7 +62,7 @@ export class TowerInputs {
         const which = unscoped(() => Tensor.from(each, { device }))
         const rows = patchCount(item)
         try {
-          await this.cut.run(into, frames, which, mean, std, start, rows, height / merge, width / merge)
+          await this.cut.run(into, frames, which, mean, std, start, rows, height / merge, width / merge, time)
         } finally {
           frames.dispose()
           which.dispose()
@@ -141,18 +152,25 @@ export class TowerInputs {
   }
 }
 
-function recordCut(config: VisionConfig) {
-  const kinds = [...Array<'tensor'>(5).fill('tensor'), ...Array<'number'>(4).fill('number')]
+function recordCut(config: VisionConfig, device: Device) {
+  const kinds = [...Array<'tensor'>(5).fill('tensor'), ...Array<'number'>(5).fill('number')]
   return record(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
     const [into, frames, which, mean, std] = inputs as unknown as Tensor[]
-    const [start, rows, height, width] = inputs.slice(5) as Sym[]
+    const [start, rows, height, width, time] = inputs.slice(5) as Sym[]
+    const scale = { mean: mean!, std: std! }
+    const size = { height: height!, width: width! }
     noGrad(() => {
-      const all = frames!.indexSelect(0, which!)
-      const cut = cutPatches(all, { mean: mean!, std: std! }, { height: height!, width: width! }, config)
+      const cut =
+        device === 'cpu' && hasCut
+          ? cutPatchesOnCpu(frames!, scale, { time: time!, ...size }, config)
+          : cutPatches(frames!.indexSelect(0, which!), scale, size, config)
       into!.narrow(0, start!, rows!).copy_(cut)
     })
   })
 }
+
+/** A bridge that was built before the operator was written has the slower way. */
+const hasCut = operatorExists('whetstone::cut_patches')
 
 const largest = (values: Int32Array): number => values.reduce((most, value) => Math.max(most, value), 0)
 

@@ -54,6 +54,8 @@ export interface Sequence<Row = unknown> {
   /** 1 where the token is trained. The first token never is, because no token comes before it. */
   readonly trained: Uint8Array
   readonly media: readonly MediaItem[]
+  /** Positions that no model reads, ascending: sampled placeholders without an image. They are among the ids and are not trained. */
+  readonly unread?: readonly number[]
   /** Names the prompt in random numbers, groups, the journal and errors. Samples of one prompt share it. */
   readonly promptId: string
   /** The row of the data set. */
@@ -97,6 +99,27 @@ export function withAnswer<Row>(sequence: Sequence<Row>, ids: Int32Array): Seque
 /** The sequence with tokens that the policy reads and did not write, such as the result of a tool. They are not trained. */
 export function withObservation<Row>(sequence: Sequence<Row>, ids: Int32Array): Sequence<Row> {
   return append(sequence, ids, origins.observation, 0)
+}
+
+/** The sequence with positions that a model does not read. */
+export function withUnread<Row>(sequence: Sequence<Row>, unread: readonly number[]): Sequence<Row> {
+  const trained = sequence.trained.slice()
+  for (const at of unread) trained[at] = 0
+  return { ...sequence, trained, unread }
+}
+
+/** The sequence as a model reads it: later tokens move up. The number of trained tokens is the same. */
+export function asRead<Row>(sequence: Sequence<Row>): Sequence<Row> {
+  const { unread, ...rest } = sequence
+  if (!unread || unread.length === 0) return sequence
+  const left = new Set(unread)
+  const kept = <T extends Int32Array | Uint8Array>(values: T): T => values.filter((_, at) => !left.has(at)) as T
+  const before = (place: number): number => place - unread.filter(at => at < place).length
+  const media = rest.media.map(({ pixels, runs }) => ({
+    pixels,
+    runs: runs.map(({ start, count }) => ({ start: before(start), count })),
+  }))
+  return { ...rest, ids: kept(rest.ids), origin: kept(rest.origin), trained: kept(rest.trained), media }
 }
 
 /** Ids with more ids behind them, such as a prompt with the part of a response that an engine goes on with. */

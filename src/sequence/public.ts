@@ -1,6 +1,7 @@
 /** Sequences: token ids, who made each of them, and which are trained. */
 export {
   type AudioClip,
+  asRead,
   type MediaItem,
   type MediaPixels,
   origins,
@@ -14,4 +15,5 @@ export {
   trainedCount,
   withObservation,
   withSampled,
+  withUnread,
 } from './index.js'

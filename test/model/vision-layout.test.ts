@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type Grid, patchesOf, tokensOf, towerLayout } from '../../src/decoder/index.js'
+import { cutPatches, cutPatchesOnCpu, type Grid, patchesOf, tokensOf, towerLayout } from '../../src/decoder/index.js'
 import { LocalModel } from '../../src/model/index.js'
 import type { MediaPixels } from '../../src/sequence/index.js'
+import { scope, Tensor, unscoped } from '../../src/tensor/index.js'
 import { expectClose } from '../support/close.js'
 import { fixture } from '../support/models.js'
 import { visionFamilies } from '../support/vision-models.js'
@@ -86,4 +87,51 @@ describe.each(visionFamilies)('%s', async name => {
       { numRuns: 4 },
     )
   })
+})
+
+test('patches of one pass on the CPU have the bits of the operators that a GPU composes', async () => {
+  const numbers = fc.record({
+    ...{
+      time: fc.integer({ min: 1, max: 3 }),
+      height: fc.integer({ min: 1, max: 5 }),
+      width: fc.integer({ min: 1, max: 5 }),
+    },
+    ...{
+      patch: fc.constantFrom(2, 4, 14, 16),
+      temporalPatch: fc.integer({ min: 1, max: 2 }),
+      merge: fc.integer({ min: 1, max: 2 }),
+    },
+    missing: fc.integer({ min: 0, max: 1 }),
+    seed: fc.integer(),
+  })
+  const wide = (values: number[]) =>
+    Tensor.from(
+      Float32Array.from(values, v => Math.fround(v) * 255),
+      { shape: [3, 1] },
+    )
+  const scale = { mean: wide([0.48145466, 0.4578275, 0.40821073]), std: wide([0.26862954, 0.26130258, 0.27577711]) }
+  await fc.assert(
+    fc.asyncProperty(numbers, async ({ time, height, width, missing, seed, ...config }) => {
+      const all = time * config.temporalPatch
+      const given = Math.max(1, all - missing)
+      const bytes = height * width * (config.merge * config.patch) ** 2 * 3
+      const frames = Uint8Array.from({ length: given * bytes }, (_, i) => (Math.imul(i + 1, 2654435761) ^ seed) >>> 24)
+      const [one, composed] = scope(() => {
+        const pixels = Tensor.from(frames, { shape: [given, bytes] })
+        const which = Tensor.from(Int32Array.from({ length: all }, (_, i) => Math.min(i, given - 1)))
+        const size = { height, width }
+        return [
+          unscoped(() => cutPatchesOnCpu(pixels, scale, { time, ...size }, config)),
+          unscoped(() => cutPatches(pixels.indexSelect(0, which), scale, size, config).contiguous()),
+        ] as const
+      })
+      expect(one.shape).toEqual(composed.shape)
+      expect(Buffer.from((await one.data()).buffer).equals(Buffer.from((await composed.data()).buffer))).toBe(true)
+      one.dispose()
+      composed.dispose()
+    }),
+    { numRuns: 40 },
+  )
+  scale.mean.dispose()
+  scale.std.dispose()
 })

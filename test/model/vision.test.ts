@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { planBatches } from '../../src/model/batch.js'
 import { LocalModel, type ModelInput } from '../../src/model/index.js'
-import type { Sequence } from '../../src/sequence/index.js'
+import { asRead, type Sequence, trainedCount, withUnread } from '../../src/sequence/index.js'
 import { expectClose } from '../support/close.js'
 import { expectSameGradients, takeGradients, weights } from '../support/models.js'
 import { readVisionCase, visionFamilies } from '../support/vision-models.js'
@@ -140,14 +140,66 @@ describe.each(visionFamilies)('%s', async name => {
   test('media and placeholders that do not fit are refused', async () => {
     const [, one, two] = sequences
     const refused = async (sequence: Sequence, why: RegExp) => expect(model.score([sequence])).rejects.toThrow(why)
-    await refused({ ...one!, media: [] }, /placeholders, and media for 0/)
-    await refused({ ...two!, media: two!.media.slice(1) }, /placeholders, and media for/)
+    await refused({ ...one!, media: [] }, /placeholders of images, and images for 0/)
+    await refused({ ...two!, media: two!.media.slice(1) }, /placeholders of images, and images for/)
     await refused({ ...sequences[0]!, media: one!.media }, /should be a placeholder of image/)
     const [item] = one!.media
     const short = { ...item!, runs: [{ ...item!.runs[0]!, count: item!.runs[0]!.count - 1 }] }
     await refused({ ...one!, media: [short] }, /has \d+ tokens, and its runs \d+/)
     const cut = { ...item!, pixels: { ...item!.pixels, frames: item!.pixels.frames.subarray(3) } }
     await refused({ ...one!, media: [cut] }, /not whole frames/)
+    // The same places twice: the sum over the sequence would be right.
+    const [first, second] = two!.media
+    await refused({ ...two!, media: [second!, first!] }, /begins before the one before it ends/)
+    const twice = { ...first!, pixels: second!.pixels, runs: second!.runs }
+    await refused({ ...two!, media: [twice, second!] }, /begins before the one before it ends/)
+    const [{ start, count }] = item!.runs as [{ start: number; count: number }]
+    const split = {
+      ...item!,
+      runs: [
+        { start, count: 2 },
+        { start: start + 2, count: count - 2 },
+      ],
+    }
+    await refused(
+      { ...one!, media: [split] },
+      /\(prompt row 1\): the image with grid .* has 1 runs of \d+ tokens, got runs of 2, \d+/,
+    )
+    // A placeholder of the other kind.
+    const other = { ...one!, ids: one!.ids.slice() }
+    other.ids[other.ids.length - 1] = golden.token_ids['<|video_pad|>']!
+    await refused(other, /1 placeholders of videos, and videos for 0/)
+  })
+
+  test('tokens that are not read have no row: outputs and gradients of all others are those without them', async () => {
+    const pad = golden.token_ids['<|image_pad|>']!
+    const given = responses[2]!
+    const first = given.trained.indexOf(1)
+    // Placeholders without an image inside the response and at its end, as another engine may sample them.
+    const at = [first + 1, given.ids.length + 1]
+    const ids = [...given.ids]
+    for (const place of at) ids.splice(place, 0, pad)
+    const added = <T>(values: Uint8Array, value: number) => {
+      const list = [...values]
+      for (const place of at) list.splice(place, 0, value)
+      return Uint8Array.from(list) as T
+    }
+    const foreign: Sequence = {
+      ...given,
+      ids: Int32Array.from(ids),
+      origin: added(given.origin, 1),
+      trained: added(given.trained, 1),
+    }
+    await expect(model.score([foreign])).rejects.toThrow('placeholders of images')
+    const masked = withUnread(foreign, at)
+    expect([...masked.ids]).toEqual(ids)
+    expect(trainedCount(masked)).toBe(trainedCount(given))
+    const text = responses[0]!
+    const [plain, repaired] = [await model.score([given, text]), await model.score([masked, text])]
+    expect(repaired).toEqual(plain)
+    const [expected, found] = [await gradientsOf(model, [given, text]), await gradientsOf(model, [masked, text])]
+    expectSameGradients(found, expected, 1e-7)
+    expect(asRead(masked)).toEqual(given)
   })
 })
 

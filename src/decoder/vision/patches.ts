@@ -1,5 +1,5 @@
 /** Pixels to the rows that a tower reads. */
-import type { NumberLike, Tensor } from '../../tensor/index.js'
+import { callOperator, type NumberLike, type Tensor } from '../../tensor/index.js'
 import type { VisionConfig } from './config.js'
 
 /**
@@ -16,4 +16,18 @@ export function cutPatches(
   const cells = frames.view([-1, temporalPatch, height, merge, patch, width, merge, patch, 3])
   const rows = cells.permute([0, 2, 5, 3, 6, 8, 1, 4, 7]).reshape([-1, 3, temporalPatch * patch * patch])
   return rows.toCopy({ dtype: 'float32' }).sub(mean).div(std).flatten(1)
+}
+
+/**
+ * The same numbers on the CPU, in one pass on all threads. `frames` may have fewer frames than the grid of `time` steps: the last one
+ * counts for the rest.
+ */
+export function cutPatchesOnCpu(
+  frames: Tensor,
+  { mean, std }: { mean: Tensor; std: Tensor },
+  { time, height, width }: { time: NumberLike; height: NumberLike; width: NumberLike },
+  { patch, temporalPatch, merge }: Pick<VisionConfig, 'patch' | 'temporalPatch' | 'merge'>,
+): Tensor {
+  const sizes = [time, height, width, patch, temporalPatch, merge]
+  return callOperator('whetstone::cut_patches', frames, mean, std, ...sizes) as Tensor
 }
