@@ -1,7 +1,7 @@
 /** What a step of all ranks came to: the same everywhere, or an error that names the sequence behind it. */
 import { NonFiniteError, type TrainStepResult } from '../model/index.js'
 import { NonFiniteGradientError } from '../tensor/index.js'
-import { RankError } from './errors.js'
+import { isSymptom, RankError } from './errors.js'
 import type { StepAnswer } from './rank-models.js'
 import type { World } from './world.js'
 
@@ -27,6 +27,7 @@ export function blamedStep(
   }
   if (failed.length < all.length) {
     const { error } = failed[0]!
+    if (isSymptom(error)) throw error
     throw broken(world, new RankError('a step was made on some ranks and not on others', { cause: error }))
   }
   throw nameSequence(failed, parts) ?? failed[0]!.error

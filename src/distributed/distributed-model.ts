@@ -28,7 +28,7 @@ import {
 import type { Device, DType } from '../tensor/index.js'
 import { blamedStep } from './blame.js'
 import { checkGradients } from './check-gradients.js'
-import { RankError } from './errors.js'
+import { isSymptom, RankError } from './errors.js'
 import { LossOrder } from './loss-order.js'
 import type { LoadCommand, ModelCommand, ReplicaOptions, StepAnswer } from './rank-models.js'
 import { RemoteReplica, type Replica } from './replica.js'
@@ -54,7 +54,8 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
 
   private constructor(
     readonly world: World,
-    private readonly name: string,
+    /** As the other ranks know it. */
+    readonly name: string,
     /** The copy of rank 0. */
     readonly local: LocalModel<R>,
   ) {
@@ -70,6 +71,14 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
     world: World,
     directory: string,
     options: ReplicaOptions<R> & Pick<LoadOptions<R>, 'signal' | 'onProgress'> = {},
+  ): Promise<DistributedModel<R>> {
+    return world.explained(() => DistributedModel.loadEverywhere(world, directory, options))
+  }
+
+  private static async loadEverywhere<R extends Role>(
+    world: World,
+    directory: string,
+    options: ReplicaOptions<R> & Pick<LoadOptions<R>, 'signal' | 'onProgress'>,
   ): Promise<DistributedModel<R>> {
     const { signal, onProgress, ...data } = options
     const command: LoadCommand = { model: world.newName('model'), directory, options: data as ReplicaOptions }
@@ -123,7 +132,11 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
     return this.local.dtype
   }
 
-  async score(sequences: readonly ModelInput[], options: ScoreOptions = {}): Promise<Outputs[R][]> {
+  score(sequences: readonly ModelInput[], options: ScoreOptions = {}): Promise<Outputs[R][]> {
+    return this.world.explained(() => this.scoreShards(sequences, options))
+  }
+
+  private async scoreShards(sequences: readonly ModelInput[], options: ScoreOptions): Promise<Outputs[R][]> {
     this.world.refuseBroken()
     this.local.checkInputs(sequences, options)
     const results = new Array<Outputs[R]>(sequences.length)
@@ -187,7 +200,7 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
       this.accumulation.refuseHalf()
       const parts = this.parts
       try {
-        return await this.world.inTurn(async () => {
+        const made = this.world.inTurn(async () => {
           const others = this.world.peers.map(async peer => {
             const { body } = await peer.ask('model', { model: this.name, do: 'step', options } satisfies ModelCommand)
             return body as StepAnswer
@@ -195,6 +208,7 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
           const [own, ...answers] = await Promise.allSettled([this.local.step(options), ...others])
           return blamedStep(this.world, own, answers, parts)
         })
+        return await this.world.explained(() => made)
       } finally {
         this.accumulation.clear()
         this.forgetParts()
@@ -303,7 +317,7 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
     await Promise.all(
       shards.map(async shard => {
         try {
-          await work(shard, all)
+          await this.world.explained(() => work(shard, all))
         } catch (error) {
           failure ??= { cause: namingSequence(error, shard.indices) }
           stop.abort(error)
@@ -317,32 +331,35 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
 
   /** The same change on every rank. */
   private everywhere(what: string, command: ModelCommand, own: () => Promise<void>): Promise<void> {
-    return this.turns.alone(what, () =>
+    const change = (): Promise<void> =>
       this.world.inTurn(async () => {
         const others = this.world.peers.map(peer => peer.ask('model', command))
         const settled = await Promise.allSettled([own(), ...others])
         const failed = settled.find(one => one.status === 'rejected')
         if (!failed) return
+        if (isSymptom(failed.reason)) throw failed.reason
         if (settled.some(one => one.status === 'fulfilled'))
           this.world.fail(new RankError(`${what} failed on some ranks and not on others`, { cause: failed.reason }))
         throw failed.reason
-      }),
-    )
+      })
+    return this.turns.alone(what, () => this.world.explained(change))
   }
 
   /** Work of rank 0 that may need the others: they have done their part when this resolves. */
   private async invitingOthers<T>(work: () => Promise<T>): Promise<T> {
-    return this.world.inTurn(async () => {
-      const [done, invited] = [await settled(work()), await settled(this.world.invited())]
-      if (invited.status === 'rejected') throw invited.reason
-      if (done.status === 'rejected') throw done.reason
-      return done.value
-    })
+    return this.world.explained(() =>
+      this.world.inTurn(async () => {
+        const [done, invited] = [await settled(work()), await settled(this.world.invited())]
+        if (invited.status === 'rejected') throw invited.reason
+        if (done.status === 'rejected') throw done.reason
+        return done.value
+      }),
+    )
   }
 
   /** An answer that nothing waits for: an error means that the ranks are no longer alike. */
   private watched(answer: Promise<unknown>): void {
-    answer.catch((error: Error) => this.world.fail(error))
+    answer.catch((error: Error) => this.world.suspect(error))
   }
 
   private calls(): number {

@@ -8,6 +8,13 @@ export class RankError extends WhetstoneError {
   override name = 'RankError'
 }
 
+/** A connection to a rank has ended. Why, its watch knows better: see `Watch`. */
+export class LostConnectionError extends RankError {}
+
+/** Whether an error may come of a rank that is gone or late, and does not say which. */
+export const isSymptom = (error: unknown): boolean =>
+  error instanceof LostConnectionError || error instanceof CollectiveError
+
 /** An error on its way to another rank. */
 export interface WireError {
   readonly name: string

@@ -17,19 +17,32 @@
  * - `frames.ts`, `peer.ts`: messages and exchanges. `errors.ts`: errors that cross them;
  * - `shard-plan.ts`: which rank computes which sequences. `sequence-arrays.ts`, `output-arrays.ts`: what travels;
  * - `distributed-model.ts`: a `TokenModel` over the copies of all ranks (`replica.ts`), with the loss in one order (`loss-order.ts`);
- * - `rank-models.ts`: the models of a rank, and the commands that reach them. Handlers of other things (engines) come in through
- *   `serveRank({ handlers })`.
+ * - `rank-models.ts`: the models of a rank, and the commands that reach them. Handlers of other things come in through
+ *   `serveRank({ handlers })`;
+ * - `distributed-generator.ts`: a `Generator` over an engine on every rank (`rank-engines.ts`);
+ * - `watch.ts`: finds the rank that is gone, silent, stuck or out of order, and says so.
  *
- * A launcher makes `RankOptions` of its environment and calls `World.open` on rank 0, `serveRank` on the others. Who watches over
+ * - `ranks.ts`: the ranks of a command (`Ranks.of`), from the option `devices` (`devices.ts`) and the environment of a launcher
+ *   (`environment.ts`). `launch.ts` starts ranks as child processes (`rank-process.ts`), `join.ts` joins those of a launcher.
+ *
+ * Whatever starts ranks makes `RankOptions` and calls `World.open` on rank 0, `serveRank` on the others. Who watches over
  * ranks uses `Peer.beat`, `Peer.heardAt`, `Peer.onLost` and `World.fail`: after `fail` everything that waits ends with that error, and
  * the other ranks lose their connection, which ends `serveRank`.
  */
+export { type DeviceChoice, type Devices, devicesOption, devicesProblem, plannedRanks, rankDevices } from './devices.js'
+export { DistributedGenerator, type DistributedGeneratorOptions } from './distributed-generator.js'
 export { DistributedModel } from './distributed-model.js'
+export { endingProcess } from './end-process.js'
+export { type LaunchedRank, launchedRank } from './environment.js'
 export { RankError } from './errors.js'
 export type { Part, WireArray } from './frames.js'
+export { serveLaunched } from './join.js'
+export { type LaunchedWorld, type LaunchOptions, launchRanks } from './launch.js'
 export { type Exchange, type Handler, type Handlers, type IncomingCall, type OutgoingCall, Peer } from './peer.js'
 export { defaultLimitMs, type RankBuild, type RankIdentity, type RankOptions, rankName } from './rank.js'
+export { type JobMeasures, measureRanks, type RankMeasures, slowParts } from './rank-measures.js'
 export { type LoadCommand, RankModels, type ReplicaOptions } from './rank-models.js'
 export { type MoreHandlers, type ServeOptions, serveRank } from './rank-worker.js'
+export { leaveJob, Ranks } from './ranks.js'
 export { imbalance, planShards, type ShardOptions } from './shard-plan.js'
-export { type Membership, World } from './world.js'
+export { type Membership, type OpenHooks, World } from './world.js'

@@ -3,7 +3,7 @@
  * Exchanges of one connection run side by side; their frames arrive in the order they were sent.
  */
 import type { Socket } from 'node:net'
-import { errorFromWire, errorToWire, RankError, type WireError } from './errors.js'
+import { errorFromWire, errorToWire, LostConnectionError, RankError, type WireError } from './errors.js'
 import { encodeFrame, type Frame, FrameReader, type Part, type WireArray } from './frames.js'
 
 /** One side of a call that is under way. */
@@ -64,9 +64,14 @@ export class Peer {
       }
     })
     socket.on('error', cause =>
-      this.fail(new RankError(`${this.name}: the connection broke (${cause.message})`, { cause })),
+      this.fail(new LostConnectionError(`${this.name}: the connection broke (${cause.message})`, { cause })),
     )
-    socket.on('close', () => this.fail(new RankError(`${this.name} has closed its connection`)))
+    socket.on('close', () => this.fail(new LostConnectionError(`${this.name} has closed its connection`)))
+  }
+
+  /** That went over the connection so far, in both directions. */
+  get bytes(): number {
+    return this.socket.bytesRead + this.socket.bytesWritten
   }
 
   /** Called once, when the connection has ended, with why. */

@@ -1,14 +1,16 @@
 /** The other ranks' side of a job: they hold models and do what the controller asks. */
 import { connect, type Socket } from 'node:net'
 import { z } from 'zod'
-import type { ProcessGroup, Store } from '../tensor/index.js'
+import { type ProcessGroup, Pulse, type Store } from '../tensor/index.js'
 import { RankError } from './errors.js'
 import { type Handler, type Handlers, Peer } from './peer.js'
 import { defaultLimitMs, identityOf, type RankOptions } from './rank.js'
+import { RankEngines } from './rank-engines.js'
+import { measureHandlers } from './rank-measures.js'
 import { RankModels } from './rank-models.js'
 import { controlKey, joinGroup, type Membership, openStore } from './world.js'
 
-/** More commands than those of models, such as engines of this rank. */
+/** More commands than those of models and engines. */
 export type MoreHandlers = (membership: Membership, models: RankModels) => Handlers
 
 export interface ServeOptions extends RankOptions {
@@ -17,24 +19,33 @@ export interface ServeOptions extends RankOptions {
   readonly onConnected?: (controller: Peer) => void
 }
 
-const invitationSchema = z.strictObject({ host: z.string(), port: z.int().positive(), token: z.string() })
+const invitationSchema = z.strictObject({
+  host: z.string(),
+  port: z.int().positive(),
+  pulse: z.int().positive(),
+  token: z.string(),
+})
 
 /**
  * Serves as one of the ranks 1, 2, ... Resolves when the controller has ended the job; rejects when the controller is gone, or
  * refuses this rank. The process should end then: nothing it holds is of use to anyone.
  */
 export async function serveRank(options: ServeOptions): Promise<void> {
-  const { rank, job, limitMs = defaultLimitMs } = options
+  const { rank, job, limitMs = defaultLimitMs, joinLimitMs = limitMs } = options
   if (rank < 1) throw new RangeError('rank 0 controls the others, and does not serve')
   const store = await openStore(options)
-  const invitation = invitationSchema.parse(JSON.parse(await store.text(controlKey(job), { limitMs })))
+  const invitation = invitationSchema.parse(JSON.parse(await store.text(controlKey(job), { limitMs: joinLimitMs })))
   const served = new Served(options, store)
   const peer = new Peer(await connected(invitation), 'the controller (rank 0)', op => served.handlerOf(op))
   options.onConnected?.(peer)
-  await peer.ask('hello', { token: invitation.token, ...identityOf(options) })
+  const pulse = controllerPulse(invitation, { rank, limitMs, onLost: error => peer.fail(error) })
   try {
+    await peer.ask('hello', { token: invitation.token, ...identityOf(options) })
     await Promise.race([served.ended, new Promise<never>((_, reject) => peer.onLost(reject))])
+    pulse.close()
   } catch (error) {
+    // The pulse stays: it ends this process where that cannot end by itself.
+    pulse.say(`${(error as Error).message}\n`)
     served.abort(error as Error)
     throw error
   } finally {
@@ -42,11 +53,35 @@ export async function serveRank(options: ServeOptions): Promise<void> {
   }
 }
 
+/** Signs of life to and from the controller; what this process says on its standard error goes there too. */
+function controllerPulse(
+  { host, pulse: port, token }: z.infer<typeof invitationSchema>,
+  { rank, limitMs, onLost }: { rank: number; limitMs: number; onLost: (error: Error) => void },
+): Pulse {
+  const pulse = Pulse.join({
+    ...{ host, port, token, rank, limitMs },
+    onEvent: (event, _, text) => {
+      if (event === 'failed') onLost(new RankError(`the controller (rank 0) has given up: ${text}`))
+      else if (event === 'silent')
+        onLost(new RankError(`nothing has come from the controller (rank 0) for ${limitMs / 1000} s`))
+      else if (event === 'closed') onLost(new RankError('the controller (rank 0) is gone'))
+    },
+  })
+  const write = process.stderr.write.bind(process.stderr)
+  process.stderr.write = ((text: string | Uint8Array, ...rest: []) => {
+    pulse.say(typeof text === 'string' ? text : Buffer.from(text).toString('utf8'))
+    return write(text, ...rest)
+  }) as typeof process.stderr.write
+  process.on('uncaughtExceptionMonitor', error => pulse.say(`${error.stack ?? error.message}\n`))
+  return pulse
+}
+
 class Served {
   readonly ended: Promise<void>
   private end!: () => void
   private group: ProcessGroup | undefined
   private models: RankModels | undefined
+  private engines: RankEngines | undefined
   private more: Handlers = {}
 
   constructor(
@@ -70,6 +105,8 @@ class Served {
   }
 
   close(): void {
+    // Its steps may be under way, with the model's weights.
+    this.engines?.close().catch(() => {})
     this.models?.dispose()
     this.group?.close()
     this.store.close()
@@ -80,7 +117,12 @@ class Served {
     this.group = await joinGroup(store, options)
     const membership: Membership = { identity: identityOf(options), size: options.size, store, group: this.group }
     this.models = new RankModels(membership)
-    this.more = options.handlers?.(membership, this.models) ?? {}
+    this.engines = new RankEngines(this.models)
+    this.more = {
+      ...measureHandlers(membership),
+      ...this.engines.handlers,
+      ...options.handlers?.(membership, this.models),
+    }
   }
 }
 

@@ -19,8 +19,10 @@ export interface RankOptions {
   readonly backend: 'gloo' | 'nccl'
   /** Begins the keys in the store; differs between jobs and restarts that share one. */
   readonly job: string
-  /** How long a rank may keep the others waiting: while joining, and in a collective. Default 60 s. */
+  /** How long a rank may keep the others waiting. Default 60 s. */
   readonly limitMs?: number
+  /** How long ranks wait for each other before all have come. Default: `limitMs`. */
+  readonly joinLimitMs?: number
 }
 
 export const defaultLimitMs = 60_000

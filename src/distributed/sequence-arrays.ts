@@ -1,6 +1,6 @@
 /** Sequences as arrays for another rank, and back. Rows and prompt ids stay behind: a model does not read them. */
 import type { ModelInput } from '../model/index.js'
-import type { MediaItem, MediaPixels, Sequence } from '../sequence/index.js'
+import { asRead, type MediaItem, type MediaPixels, type Sequence } from '../sequence/index.js'
 import type { Part, WireArray } from './frames.js'
 
 interface WireSequence {
@@ -16,7 +16,8 @@ interface WireSequences {
 }
 
 /** Three arrays and more: the ids of all, their trained masks, and the frames of each image or video once. */
-export function sequencesToPart(inputs: readonly ModelInput[]): Part {
+export function sequencesToPart(given: readonly ModelInput[]): Part {
+  const inputs = given.map(input => (input instanceof Int32Array ? input : asRead(input)))
   const bare = (input: ModelInput): input is Int32Array => input instanceof Int32Array
   const idsOf = (input: ModelInput): Int32Array => (bare(input) ? input : input.ids)
   const total = inputs.reduce((sum, input) => sum + idsOf(input).length, 0)

@@ -5,10 +5,11 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type GroupOptions, ProcessGroup, Store } from '../tensor/index.js'
-import { RankError } from './errors.js'
+import { isSymptom, RankError } from './errors.js'
 import { type Handler, Peer } from './peer.js'
 import { defaultLimitMs, helloSchema, identityOf, type RankIdentity, type RankOptions, rankName } from './rank.js'
 import { type ModelCommand, RankModels } from './rank-models.js'
+import { Watch } from './watch.js'
 
 /** What ranks have in common once all have come. */
 export interface Membership {
@@ -21,8 +22,16 @@ export interface Membership {
 /** Where the controller listens, and what a rank has to know to be let in; in the store. */
 export const controlKey = (job: string): string => `${job}/control`
 
-export function openStore({ store, limitMs = defaultLimitMs }: RankOptions): Promise<Store> {
-  return Store.open({ ...store, limitMs })
+export function openStore({ store, limitMs = defaultLimitMs, joinLimitMs = limitMs }: RankOptions): Promise<Store> {
+  return Store.open({ ...store, limitMs: joinLimitMs })
+}
+
+/** What a launcher does while the ranks come together. */
+export interface OpenHooks {
+  /** The store is there, and nothing in it yet. */
+  readonly onStore?: (store: Store) => Promise<void> | void
+  /** Gives up waiting for the other ranks. */
+  readonly signal?: AbortSignal
 }
 
 export function joinGroup(store: Store, options: RankOptions): Promise<ProcessGroup> {
@@ -41,6 +50,7 @@ export class World implements Membership {
   private readonly listeners = new Set<(error: Error) => void>()
   private invitations: Promise<unknown>[] = []
   private collectiveTurn: Promise<unknown> = Promise.resolve()
+  private judgement: Promise<Error> | undefined
 
   private constructor(
     readonly identity: RankIdentity,
@@ -51,25 +61,35 @@ export class World implements Membership {
     /** Of ranks 1, 2, ... */
     readonly peers: readonly Peer[],
     private readonly server: Server,
+    private readonly watch: Watch,
   ) {
     this.models = new RankModels(this, (model, invitation) => {
       const command: ModelCommand = { model, do: 'join', invitation }
       for (const peer of this.peers) {
         const answer = peer.ask('model', command)
         // At once: the copy of rank 0 may be waiting in a collective that this rank will not join.
-        answer.catch((error: Error) => this.fail(error))
+        answer.catch((error: Error) => this.suspect(error))
         this.invitations.push(answer)
       }
     })
-    for (const peer of peers) peer.onLost(error => this.fail(error))
+    for (const [i, peer] of peers.entries())
+      peer.onLost(error => {
+        watch.lost(i + 1, 'closed')
+        this.suspect(error)
+      })
+    watch.onLost(error => this.suspect(error))
   }
 
   /** Rank 0: waits until all ranks have come and are of the same build, and joins their group. */
-  static async open(options: RankOptions): Promise<World> {
+  static async open(options: RankOptions, { onStore, signal }: OpenHooks = {}): Promise<World> {
     if (options.rank !== 0) throw new RangeError(`rank ${options.rank} does not control the others; rank 0 does`)
     const store = await openStore(options)
     const arrivals = new Arrivals(options)
+    const stop = (): void => arrivals.refuse(signal!.reason)
     try {
+      signal?.throwIfAborted()
+      signal?.addEventListener('abort', stop, { once: true })
+      await onStore?.(store)
       await arrivals.listen()
       await store.set(controlKey(options.job), arrivals.invitation)
       const arrived = await arrivals.all()
@@ -86,11 +106,14 @@ export class World implements Membership {
         group,
         arrived.map(({ peer }) => peer),
         arrivals.server,
+        arrivals.watch,
       )
     } catch (error) {
       arrivals.close()
       store.close()
       throw error
+    } finally {
+      signal?.removeEventListener('abort', stop)
     }
   }
 
@@ -136,10 +159,44 @@ export class World implements Membership {
     else this.listeners.add(listener)
   }
 
+  /** Work of all ranks: where it fails because one is gone or late, the error names that rank. */
+  async explained<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!this.failure && !isSymptom(error)) throw error
+      throw await this.suspect(error as Error)
+    }
+  }
+
+  /** A process of a rank has ended, as whatever started it saw: how, and what it printed last. */
+  ended(rank: number, how: string, words = ''): void {
+    this.watch.lost(rank, 'ended', { how, words })
+    this.suspect(new RankError(`rank ${rank} has ended`))
+  }
+
+  /**
+   * The job fails with this error, or with the one that names the rank behind it, which may take a moment to be seen. Answers with
+   * that.
+   */
+  suspect(error: Error): Promise<Error> {
+    if (this.failure) return Promise.resolve(this.failure)
+    if (!isSymptom(error) && !this.watch.knows) {
+      this.fail(error)
+      return Promise.resolve(error)
+    }
+    this.judgement ??= this.watch.verdict(error).then(verdict => {
+      this.fail(verdict)
+      return this.failure!
+    })
+    return this.judgement
+  }
+
   /** Gives up: whatever waits for a rank ends with this error, and ranks that still listen end too. */
   fail(error: Error): void {
     if (this.failure) return
     this.failure = error
+    this.watch.close(error.message)
     this.group.abort(error)
     for (const peer of this.peers) peer.fail(error)
     this.server.close()
@@ -156,6 +213,7 @@ export class World implements Membership {
       for (const peer of this.peers) await peer.end()
       this.failure = new RankError('the ranks of this job have ended')
     }
+    this.watch.close()
     this.server.close()
     this.group.close()
     this.store.close()
@@ -165,6 +223,7 @@ export class World implements Membership {
 /** Ranks on their way in. */
 class Arrivals {
   readonly server: Server
+  readonly watch: Watch
   private readonly token = randomBytes(16).toString('hex')
   private readonly arrived = new Map<number, { identity: RankIdentity; peer: Peer }>()
   private readonly sockets = new Set<Socket>()
@@ -173,13 +232,22 @@ class Arrivals {
 
   constructor(private readonly options: RankOptions) {
     this.server = createServer(socket => this.greet(socket))
+    const { address, limitMs = defaultLimitMs } = options
+    this.watch = new Watch({
+      ...{ host: address, token: this.token, limitMs, size: options.size },
+      nameOf: rank => rankName(rank === 0 ? identityOf(options) : this.arrived.get(rank)!.identity),
+    })
+    this.watch.onLost(error => {
+      this.refusal ??= error
+      this.changed?.()
+    })
   }
 
   /** What ranks read in the store. */
   get invitation(): string {
     const address = this.server.address()
     if (address === null || typeof address === 'string') throw new RankError('the controller does not listen')
-    return JSON.stringify({ host: this.options.address, port: address.port, token: this.token })
+    return JSON.stringify({ host: this.options.address, port: address.port, pulse: this.watch.port, token: this.token })
   }
 
   async listen(): Promise<void> {
@@ -190,8 +258,8 @@ class Arrivals {
   }
 
   async all(): Promise<{ identity: RankIdentity; peer: Peer }[]> {
-    const { size, limitMs = defaultLimitMs } = this.options
-    const end = performance.now() + limitMs
+    const { size, limitMs = defaultLimitMs, joinLimitMs = limitMs } = this.options
+    const end = performance.now() + joinLimitMs
     while (this.arrived.size < size - 1) {
       if (this.refusal) throw this.refusal
       const left = end - performance.now()
@@ -207,7 +275,13 @@ class Arrivals {
     return [...this.arrived].sort(([a], [b]) => a - b).map(([, one]) => one)
   }
 
+  refuse(error: Error): void {
+    this.refusal ??= error
+    this.changed?.()
+  }
+
   close(): void {
+    this.watch.close('the job did not come together')
     this.server.close()
     for (const socket of this.sockets) socket.destroy()
   }
@@ -249,9 +323,9 @@ class Arrivals {
   }
 
   private late(): RankError {
-    const { size, limitMs = defaultLimitMs } = this.options
+    const { size, limitMs = defaultLimitMs, joinLimitMs = limitMs } = this.options
     const missing = Array.from({ length: size }, (_, rank) => rank).filter(rank => rank > 0 && !this.arrived.has(rank))
     const which = missing.length === 1 ? `rank ${missing[0]} has` : `ranks ${missing.join(', ')} have`
-    return new RankError(`${which} not come within ${limitMs / 1000} s`)
+    return new RankError(`${which} not come within ${joinLimitMs / 1000} s`)
   }
 }

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { DistributedModel, type World } from '../../src/distributed/index.js'
+import { DistributedGenerator, DistributedModel, measureRanks, type World } from '../../src/distributed/index.js'
 import { LocalModel } from '../../src/model/index.js'
+import { type Generator, LocalEngine, type Sample } from '../../src/rollout/index.js'
 import { expectClose } from '../support/close.js'
 import { describeCuda, device } from '../support/device.js'
 import { tinyDirectory, trainSteps, weightsOf } from '../support/distributed.js'
+import { completed } from '../support/generation.js'
 import { sequences, temporary } from '../support/models.js'
 import { startRanks } from '../support/ranks.js'
 
@@ -37,9 +39,36 @@ async function expectAsOneProcess(world: World): Promise<void> {
   }
 }
 
-test('two ranks on one device, through gloo, train as one process does', async () => {
+/** Every rank generates, and each sample is that of one engine. */
+async function expectSamplesOfOneEngine(world: World): Promise<void> {
+  const options = { role: 'language', dtype: 'float32' } as const
+  const one = await LocalModel.load(directory, { ...options, device })
+  const ranks = await DistributedModel.load<'language'>(world, directory, options)
+  const alone = new LocalEngine(one, { eosIds: [2], cacheBytes: 1 << 24 })
+  const together = await DistributedGenerator.open(ranks, { eosIds: [2], cacheBytes: 1 << 24 })
+  const sampled = async (engine: Generator) => {
+    const found = new Map<string, Sample>()
+    const requests = Array.from({ length: 9 }, (_, i) => ({
+      ...{ id: `r${i}`, n: 2, promptIds: Int32Array.from({ length: 2 + (i % 4) }, (_, t) => 3 + i + t) },
+      sampling: { seed: 5, maxNewTokens: 6, ignoreEos: true },
+    }))
+    for await (const outcome of engine.generate(requests))
+      found.set(`${outcome.requestId}/${outcome.sample}`, completed(outcome))
+    return found
+  }
+  const expected = await sampled(alone)
+  for (const [name, sample] of await sampled(together)) {
+    expect([...sample.responseIds], name).toEqual([...expected.get(name)!.responseIds])
+    expectClose(sample.logprobs.raw!, expected.get(name)!.logprobs.raw!, 1e-4)
+  }
+  for (const engine of [alone, together]) await engine.close()
+  for (const model of [one, ranks]) model.dispose()
+}
+
+test('two ranks on one device, through gloo, train and generate as one process does', async () => {
   const { world } = await startRanks(2, { device })
   await expectAsOneProcess(world)
+  await expectSamplesOfOneEngine(world)
   await world.close()
 })
 
@@ -51,4 +80,16 @@ describeCuda('NCCL', () => {
   })
   afterAll(() => world.close())
   test('one rank trains as one process does', () => expectAsOneProcess(world))
+  test('one rank generates as one engine does', () => expectSamplesOfOneEngine(world))
+  test('the all-reduce is measured', async () => {
+    const { backend, ranks } = await measureRanks(world)
+    expect(backend).toBe('nccl')
+    expect(ranks[0]!.gflops).toBeGreaterThan(0)
+  })
+  test('an aborted group refuses everything', async () => {
+    const { world: other } = await startRanks(1, { device, backend: 'nccl', job: 'aborted' })
+    other.fail(new Error('given up'))
+    await expect(other.group.barrier()).rejects.toThrow('given up')
+    await other.close()
+  })
 })

@@ -38,7 +38,7 @@ test('a rank that dies ends what waits for it; a rank whose controller is gone e
   await expect(waiting).rejects.toThrow(/rank 1|rank 0: a collective/)
   const error = await new Promise<Error>(resolve => world.onFailure(resolve))
   expect(error).toBeInstanceOf(RankError)
-  expect(error.message).toMatch(/^rank 1 \(.*, cpu, process \d+\) has closed its connection$/)
+  expect(error.message).toMatch(/^rank 1 \(.*, cpu, process \d+\) is gone: its connection has closed$/)
   await expect(world.peers[1]!.ask('model.dispose', {})).rejects.toThrow('rank 1')
   expect(await children[1]!.ended).toMatchObject({ code: 1, stderr: expect.stringContaining('controller (rank 0)') })
 })
