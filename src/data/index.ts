@@ -19,7 +19,7 @@ export { answerColumns } from './formats/fields.js'
 export { directoryOf } from './formats/media.js'
 export { type Inspection, type InspectOptions, inspectData } from './inspect.js'
 export type { LengthSummary } from './lengths.js'
-export { expandedSequence, promptWithMedia, type RowProcessor } from './media-rows.js'
+export { expandedSequence, patchesOf, promptWithMedia, type RowProcessor } from './media-rows.js'
 export { type OpenedRow, RowInput } from './open-rows.js'
 export * from './options.js'
 export {

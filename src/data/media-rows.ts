@@ -63,16 +63,23 @@ export async function encodeWithMedia<E>(
   return { ...encoded, example: { ...encoded.example, ...(sequences as Partial<E>) } }
 }
 
-/** How many tokens a prompt has with its media, or what is wrong with them. Undefined where it has none, or where nothing reads them. */
+/** Patches of different images and videos. */
+export function patchesOf(media: readonly MediaItem[]): number {
+  const each = new Map(media.map(({ pixels: { hash, grid } }) => [hash, grid[0] * grid[1] * grid[2]]))
+  return [...each.values()].reduce((sum, patches) => sum + patches, 0)
+}
+
+/** How many tokens and patches a prompt has with its media, or what is wrong with them. Undefined where it has none, or where nothing reads them. */
 export async function promptWithMedia(
   { prompt, images: ofColumn, videos: frames, mediaRoot }: FilePrompt,
   { tokenizer, processor }: Pick<EncodeOptions, 'tokenizer' | 'processor'>,
-): Promise<{ readonly length: number } | { readonly message: string } | undefined> {
+): Promise<{ readonly length: number; readonly patches: number } | { readonly message: string } | undefined> {
   const { prompt: placed, images, videos } = placeMedia(prompt, { images: ofColumn, videos: frames })
   if (images.length + videos.length === 0 || !processor || mediaRoot === undefined) return undefined
   const ids = await encodeTurns(placed, tokenizer, { mediaTypes: placedTypes })
   const found = await processor.process(ids, { images, videos }, { baseDirectory: mediaRoot, root: mediaRoot })
-  return found.kind === 'failed' ? { message: found.message } : { length: found.ids.length }
+  if (found.kind === 'failed') return { message: found.message }
+  return { length: found.ids.length, patches: patchesOf(found.media) }
 }
 
 const isSequence = (value: unknown): value is Sequence =>

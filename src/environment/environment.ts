@@ -5,7 +5,8 @@
 import type { DataRow } from '../data/index.js'
 import type { ChatMessage } from '../text/index.js'
 import type { Episode } from './episode.js'
-import type { Tool, ToolResult } from './tool.js'
+import type { Policy } from './recorder/recorder.js'
+import type { Effect, Tool, ToolResult } from './tool.js'
 
 /** Names an episode: sample `sample` of a prompt. `attempt` counts the sessions that failed before this one. */
 export interface EpisodeKey {
@@ -40,7 +41,7 @@ export interface Environment<Row = DataRow> {
    * start of a run. Default: results of tools if there are tools, and messages of the user.
    */
   readonly adds?: readonly ('tool' | 'user')[]
-  open(task: Task<Row>, options: OpenOptions): Promise<Session>
+  open(task: Task<Row>, options: OpenOptions): Promise<Session | AgentSession>
   /** Called once at the end of a run. */
   close?(): Promise<void>
 }
@@ -58,6 +59,20 @@ export interface Session {
   /** Names the state that the next turn acts in. Turns of a group that act in the same state are compared (GiGPO). */
   stateKey?(): string
   /** The reward of the whole episode, added to those of its turns. Undefined: none. */
+  score?(episode: Episode, signal: AbortSignal): Promise<number | undefined>
+  close?(): Promise<void>
+}
+
+/**
+ * One episode of an agent that owns the loop. It asks the policy with whole conversations, as often as it likes; the calls become the turns
+ * of an episode. A session is used once.
+ */
+export interface AgentSession {
+  /** Ends when the agent has ended. What it throws is a fault: the episode starts again in a new session. */
+  run(policy: Policy, signal: AbortSignal): Promise<{ readonly reward?: number | undefined } | undefined>
+  /** What a second start of a killed agent does. Default `once`: the killed attempt counts as failed. */
+  readonly effect?: Effect
+  /** The reward of the whole episode, added to that of `run`. Undefined: none. */
   score?(episode: Episode, signal: AbortSignal): Promise<number | undefined>
   close?(): Promise<void>
 }

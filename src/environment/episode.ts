@@ -47,6 +47,8 @@ export interface Episode {
   readonly stop: Stop
   /** The environment's: of all turns, and of the episode. Undefined: it gave none. */
   readonly reward: number | undefined
+  /** Calls of an agent that are no part of the episode: they are not trained. */
+  readonly sideCalls?: number
   /** A session that could not be closed, and why. The episode counts all the same. */
   readonly leak?: string
 }
@@ -62,7 +64,14 @@ export type EpisodeOutcome =
   | { readonly kind: 'finished' | 'truncated'; readonly episode: Episode }
   | { readonly kind: 'unscorable'; readonly episode: Episode; readonly message: string }
   | { readonly kind: 'rejected'; readonly key: EpisodeKey; readonly reason: string; readonly message: string }
-  | { readonly kind: 'failed'; readonly key: EpisodeKey; readonly at: FailurePlace; readonly message: string }
+  | {
+      readonly kind: 'failed'
+      readonly key: EpisodeKey
+      readonly at: FailurePlace
+      readonly message: string
+      /** Of the last attempt, before it failed; none where the episode was read from a journal. */
+      readonly turns?: readonly Turn[]
+    }
 
 /**
  * The sequences that training reads: one for each segment. Sampled tokens are trained, all others are not.

@@ -2,6 +2,11 @@
 import { onAbort } from '../errors/index.js'
 import type { FailurePlace } from './episode.js'
 
+/** Thrown at the time limit of the episode. */
+export class OutOfTime extends Error {
+  override readonly name = 'OutOfTime'
+}
+
 export class Fault extends Error {
   override readonly name = 'Fault'
   constructor(

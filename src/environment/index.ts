@@ -19,8 +19,15 @@ export * from './journal.js'
 export { type EpisodeLimits, type EpisodeOptions, episodeSchema, episodeShape } from './limits.js'
 export { type McpOptions, type McpTools, mcpSchema, mcpShape, mcpTools } from './mcp/index.js'
 export { type EpisodeRules, episodeRules, episodeWorld, toolSchema } from './open-world.js'
-export { type OpenEnvOptions, openEnvironment, openEnvSchema, openEnvShape } from './openenv/index.js'
+export {
+  type OpenEnvironment,
+  type OpenEnvOptions,
+  openEnvironment,
+  openEnvSchema,
+  openEnvShape,
+} from './openenv/index.js'
 export { endRecord, historyOf, restoredOutcome } from './recorded.js'
+export * from './recorder/index.js'
 export { type AttemptOptions, type EpisodeWorld, runAttempt } from './run-attempt.js'
 export { type AskedEpisode, runEpisode, runEpisodes } from './run-episodes.js'
 export * from './tool.js'

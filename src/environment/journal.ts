@@ -59,6 +59,7 @@ export interface EpisodeRecord extends EpisodeKey {
   readonly calls?: readonly (readonly ToolCall[])[]
   readonly reward?: number | undefined
   readonly toolSeconds?: readonly number[]
+  readonly sideCalls?: number | undefined
   readonly leak?: string | undefined
   readonly at?: FailurePlace
   readonly reason?: string

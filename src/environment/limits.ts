@@ -14,7 +14,13 @@ export const episodeShape = {
     .min(1)
     .optional()
     .describe('most sampled tokens of one turn; a turn that is cut goes on with the next one (default: maxNewTokens)'),
-  seconds: z.number().positive().default(600).describe('most seconds of an episode, with its tools'),
+  seconds: z
+    .number()
+    .positive()
+    .default(600)
+    .describe(
+      'most seconds of an episode in its environment: sessions, steps and tools; time in the engine does not count',
+    ),
   retries: z
     .int()
     .min(0)

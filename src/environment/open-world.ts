@@ -6,6 +6,7 @@ import type { Environment } from './environment.js'
 import { EnvironmentError } from './errors.js'
 import type { EpisodeJournal } from './journal.js'
 import { type EpisodeOptions, episodeSchema } from './limits.js'
+import { ToolSets } from './recorder/tool-sets.js'
 import type { EpisodeWorld } from './run-attempt.js'
 import type { Tool } from './tool.js'
 import { TurnSampler } from './turn-sampler.js'
@@ -13,7 +14,7 @@ import { TurnSampler } from './turn-sampler.js'
 /** What does not change during a run. */
 export type EpisodeRules = Pick<
   EpisodeWorld,
-  'environment' | 'tools' | 'tokenizer' | 'junctions' | 'format' | 'limits' | 'identity'
+  'environment' | 'tools' | 'tokenizer' | 'junctions' | 'toolSets' | 'format' | 'limits' | 'identity'
 >
 
 export interface RulesOptions {
@@ -50,7 +51,8 @@ export async function episodeRules({
   const check = { adds, history, toolName: tools[0]?.name } as const
   const junctions = await Junctions.open({ tokenizer, now, ...(tools.length > 0 ? { tools: schemas } : {}) }, check)
   const identity = { tools: hashOf(JSON.stringify(schemas)), template: hashOf(template) }
-  return { environment, tools, tokenizer, junctions, format, limits, identity }
+  const toolSets = new ToolSets({ tokenizer, limits, adds: environment.adds ?? ['tool', 'user'], now })
+  return { environment, tools, tokenizer, junctions, toolSets, format, limits, identity }
 }
 
 /** The world of one rollout. */

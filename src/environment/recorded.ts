@@ -85,18 +85,19 @@ export async function restoredOutcome(
     })
   }
   const leak = end.leak === undefined ? {} : { leak: end.leak }
-  const episode = { key, turns, stop: end.stop ?? 'done', reward: end.reward, ...leak } as const
+  const sides = end.sideCalls === undefined ? {} : { sideCalls: end.sideCalls }
+  const episode = { key, turns, stop: end.stop ?? 'done', reward: end.reward, ...sides, ...leak } as const
   return end.of === 'unscorable' ? { kind: 'unscorable', episode, message } : { kind: end.of, episode }
 }
 
 /** The record of an outcome. */
 export function endRecord(outcome: EpisodeOutcome): EpisodeRecord {
   if (!('episode' in outcome)) {
-    const { kind: of, key, ...rest } = outcome
+    const { kind: of, key, turns: _, ...rest } = { turns: undefined, ...outcome }
     return { kind: 'episode', ...key, of, ...rest }
   }
   const { kind: of, episode } = outcome
-  const { key, turns, stop, reward, leak } = episode
+  const { key, turns, stop, reward, sideCalls, leak } = episode
   return {
     kind: 'episode',
     ...key,
@@ -106,6 +107,7 @@ export function endRecord(outcome: EpisodeOutcome): EpisodeRecord {
     turnRewards: turns.map(turn => turn.reward ?? null),
     calls: turns.map(turn => turn.calls),
     toolSeconds: turns.map(turn => turn.toolSeconds ?? 0),
+    ...(sideCalls === undefined ? {} : { sideCalls }),
     ...(leak === undefined ? {} : { leak }),
     ...(outcome.kind === 'unscorable' ? { message: outcome.message } : {}),
   }

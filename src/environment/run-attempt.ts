@@ -3,7 +3,7 @@
  * session, and the ids of what they said.
  */
 import { linkedController } from '../errors/index.js'
-import type { SamplingParams } from '../rollout/index.js'
+import { EngineLostError, type SamplingParams } from '../rollout/index.js'
 import {
   type ChatMessage,
   type Junctions,
@@ -14,7 +14,16 @@ import {
   type ToolFormat,
   turnText,
 } from '../text/index.js'
-import type { AssistantTurn, Environment, EpisodeKey, Session, StepResult, Task, ToolCall } from './environment.js'
+import type {
+  AgentSession,
+  AssistantTurn,
+  Environment,
+  EpisodeKey,
+  Session,
+  StepResult,
+  Task,
+  ToolCall,
+} from './environment.js'
 import {
   type Completion,
   type Episode,
@@ -24,10 +33,13 @@ import {
   type Stop,
   type Turn,
 } from './episode.js'
-import { Fault, messageOf } from './fault.js'
+import { EpisodeClock } from './episode-clock.js'
+import { Fault, messageOf, OutOfTime } from './fault.js'
 import type { EpisodeJournal } from './journal.js'
 import type { EpisodeLimits } from './limits.js'
 import type { RecordedAttempt } from './recorded.js'
+import { recordAgent } from './recorder/record-agent.js'
+import type { ToolSets } from './recorder/tool-sets.js'
 import type { Tool } from './tool.js'
 import { type CallResult, callId, checkCall, runCalls } from './tool-calls.js'
 import { answeredCall, messageOfTurn } from './turn-message.js'
@@ -39,6 +51,8 @@ export interface EpisodeWorld {
   readonly tools: readonly Tool[]
   readonly tokenizer: Tokenizer
   readonly junctions: Junctions
+  /** Of the tools that agents bring with them. */
+  readonly toolSets: ToolSets
   readonly format: ToolFormat | undefined
   readonly limits: EpisodeLimits
   /** `maxNewTokens` is the budget of the whole episode. */
@@ -63,55 +77,76 @@ export interface AttemptOptions {
   readonly signal: AbortSignal
 }
 
-/** Thrown at the time limit of the episode. */
-class OutOfTime extends Error {
-  override readonly name = 'OutOfTime'
-}
-
 /** Faults are the outcome `failed`; it throws only for an aborted signal and for an engine that cannot be reached. */
 export async function runAttempt(world: EpisodeWorld, options: AttemptOptions): Promise<EpisodeOutcome> {
   const { limits, turns: sampler } = world
   const { key, signal } = options
   const stopping = linkedController([signal])
-  const timer = setTimeout(() => stopping.abort(new OutOfTime('the time limit of the episode')), limits.seconds * 1000)
+  const clock = new EpisodeClock(limits.seconds, () => stopping.abort(new OutOfTime('the time limit of the episode')))
   const name = sessionName(world, key)
-  const opened: { session?: Session } = {}
+  const opened: { session?: Session | AgentSession } = {}
   const turns: Turn[] = []
   let outcome: EpisodeOutcome
   try {
-    outcome = await speak(world, { ...options, signal: stopping.signal }, turns, opened)
+    outcome = await speak(world, { ...options, signal: stopping.signal }, { turns, opened, clock })
   } catch (error) {
-    signal.throwIfAborted()
     if (error instanceof OutOfTime && turns.length > 0) outcome = ended(key, turns, 'time')
     else if (error instanceof OutOfTime)
       outcome = { kind: 'failed', key, at: 'start', message: `no turn within ${limits.seconds} seconds` }
-    else if (error instanceof Fault) outcome = { kind: 'failed', key, at: error.at, message: error.message }
-    else throw error
+    else if (error instanceof Fault)
+      outcome = { kind: 'failed', key, at: error.at, message: error.message, turns: [...turns] }
+    else {
+      await closed(opened.session, limits.stepSeconds)
+      throw error
+    }
   } finally {
-    clearTimeout(timer)
+    clock.end()
     stopping.unlink()
     sampler.release(name)
   }
   const { session } = opened
-  if (session && 'episode' in outcome && outcome.kind !== 'unscorable')
-    outcome = await scored(world, session, outcome, signal)
-  const leak = session && (await closed(session, limits.stepSeconds))
+  try {
+    signal.throwIfAborted()
+    if (session && 'episode' in outcome && outcome.kind !== 'unscorable')
+      outcome = await scored(world, session, outcome, signal)
+  } catch (error) {
+    await closed(session, limits.stepSeconds)
+    throw error
+  }
+  const leak = await closed(session, limits.stepSeconds)
   return leak === undefined ? outcome : withLeak(outcome, leak)
 }
 
 async function speak(
   world: EpisodeWorld,
   { task, key, seed, recorded, signal }: AttemptOptions,
-  turns: Turn[],
-  opened: { session?: Session },
+  {
+    turns,
+    opened,
+    clock,
+  }: {
+    readonly turns: Turn[]
+    readonly opened: { session?: Session | AgentSession }
+    readonly clock: EpisodeClock
+  },
 ): Promise<EpisodeOutcome> {
   const { environment, tokenizer, junctions, limits, journal, sampling, maxLength } = world
   const inTime = <T>(at: 'open' | 'start' | 'step', work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     const milliseconds = 1000 * (at === 'step' ? limits.stepSeconds : limits.openSeconds)
     return Fault.within({ at, what: `${at} of the environment ${environment.name}`, milliseconds, signal }, work)
   }
-  const session = await inTime('open', limited => environment.open(task, { ...key, seed, signal: limited }))
+  const session = await inTime('open', async limited => {
+    const made = await environment.open(task, { ...key, seed, signal: limited })
+    // A session that opens too late is closed at once.
+    if (limited.aborted) void closed(made, limits.stepSeconds)
+    return made
+  })
   opened.session = session
+  if ('run' in session) {
+    const { stop, sideCalls } = await recordAgent(world, session, { key, signal, turns, clock })
+    const outcome = ended(key, turns, stop)
+    return { ...outcome, episode: { ...outcome.episode, sideCalls } }
+  }
   const tools = session.tools ?? world.tools
   let added = await inTime('start', limited => session.start(limited))
   checkMessages('start', added)
@@ -135,7 +170,8 @@ async function speak(
 
     const stateKey = await Fault.at('step', async () => session.stateKey?.())
     const known = recorded?.turn(turn, segment, observationIds)
-    const completion = known ?? (await sampleTurn(world, { key, turn, ids, maxNewTokens: room, signal }))
+    const asked = { key, turn, ids, maxNewTokens: room, signal }
+    const completion = known ?? (await clock.pausedFor(() => sampleTurn(world, asked)))
     if (!known)
       await journal?.keepEpisode({
         kind: 'turn',
@@ -232,6 +268,13 @@ async function following(
   return { kind: 'added', ids: await junctions.next(added, { lastId, calls: checked.map(answeredCall) }) }
 }
 
+/** How often a turn is asked for again when the engine failed. The session does not notice. */
+const turnRepeats = 2
+
+/**
+ * Faults of the engine are no faults of the environment. An engine that is away ends the rollout, and this episode goes on with its turns
+ * when the run is resumed. A turn that failed for another reason is asked for again.
+ */
 async function sampleTurn(
   { turns, sampling, name }: EpisodeWorld,
   options: {
@@ -242,27 +285,37 @@ async function sampleTurn(
     readonly signal: AbortSignal
   },
 ): Promise<Completion> {
-  const { key, turn, ids, maxNewTokens } = options
+  const { key, turn, ids, maxNewTokens, signal } = options
   const { promptId, sample, attempt } = key
   const session = sessionName({ name }, key)
-  const outcome = await turns.sample({
-    id: `${session}/${turn}`,
-    promptIds: ids,
-    // The first turn draws the random numbers of a sample without an environment; every other turn and attempt draws its own.
-    promptId: turn + attempt === 0 ? promptId : `${promptId}/attempt ${attempt}/turn ${turn}`,
-    firstSample: sample,
-    sampling: { ...sampling, maxNewTokens, minNewTokens: Math.min(sampling.minNewTokens ?? 0, maxNewTokens) },
-    session,
-  })
-  if (outcome.kind !== 'completed') throw new Fault('generator', `${outcome.reason}: ${outcome.message}`)
-  const { responseIds, logprobs, versions, policyVersion, finishReason } = outcome
-  if (finishReason === 'abort') throw new Fault('generator', 'the engine gave the turn up')
-  return { responseIds, logprobs, versions, policyVersion, finishReason }
+  for (let repeat = 0; ; repeat++) {
+    const request = {
+      id: repeat === 0 ? `${session}/${turn}` : `${session}/${turn} again ${repeat}`,
+      promptIds: ids,
+      // The first turn draws the random numbers of a sample without an environment; every other turn and attempt draws its own.
+      promptId: turn + attempt === 0 ? promptId : `${promptId}/attempt ${attempt}/turn ${turn}`,
+      firstSample: sample,
+      sampling: { ...sampling, maxNewTokens, minNewTokens: Math.min(sampling.minNewTokens ?? 0, maxNewTokens) },
+      session,
+    }
+    const outcome = await turns.sample(request, signal)
+    if (outcome.kind === 'completed') {
+      const { responseIds, logprobs, versions, policyVersion, finishReason } = outcome
+      if (finishReason !== 'abort') return { responseIds, logprobs, versions, policyVersion, finishReason }
+    } else if (outcome.reason === 'unreachable') throw new EngineLostError(outcome.message)
+    // The same weights and numbers would fail in the same way.
+    const repeatable = outcome.kind !== 'rejected' && !('reason' in outcome && outcome.reason === 'non-finite')
+    if (repeatable && repeat < turnRepeats) continue
+    throw new Fault(
+      'generator',
+      outcome.kind === 'completed' ? 'the engine gave the turn up' : `${outcome.reason}: ${outcome.message}`,
+    )
+  }
 }
 
 async function scored(
   { limits }: EpisodeWorld,
-  session: Session,
+  session: Session | AgentSession,
   outcome: { readonly kind: 'finished' | 'truncated'; readonly episode: Episode },
   signal: AbortSignal,
 ): Promise<EpisodeOutcome> {
@@ -286,7 +339,8 @@ async function scored(
 }
 
 /** Why a session could not be closed; undefined where it could. */
-async function closed(session: Session, seconds: number): Promise<string | undefined> {
+async function closed(session: Session | AgentSession | undefined, seconds: number): Promise<string | undefined> {
+  if (!session) return undefined
   const { signal } = new AbortController()
   try {
     const limit = { at: 'step', what: 'close', milliseconds: seconds * 1000, signal } as const

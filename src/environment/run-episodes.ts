@@ -1,7 +1,10 @@
 /** Many episodes at a time: oldest first, each started again in a new session after a fault, each recorded. */
 import { createHash } from 'node:crypto'
+import { linkedController } from '../errors/index.js'
 import type { EpisodeKey, Task } from './environment.js'
 import type { EpisodeOutcome } from './episode.js'
+import { EnvironmentError } from './errors.js'
+import type { EpisodeJournalRecord } from './journal.js'
 import { endRecord, historyOf, restoredOutcome } from './recorded.js'
 import { type EpisodeWorld, runAttempt } from './run-attempt.js'
 
@@ -17,13 +20,15 @@ export async function* runEpisodes(
   asked: readonly AskedEpisode[],
   { signal }: { readonly signal: AbortSignal },
 ): AsyncGenerator<{ readonly asked: AskedEpisode; readonly outcome: EpisodeOutcome }> {
+  // What ends the reading of outcomes ends all episodes: an engine that is gone, or a reader that stops.
+  const stop = linkedController([signal])
   const running = new Map<AskedEpisode, Promise<{ readonly asked: AskedEpisode; readonly outcome: EpisodeOutcome }>>()
   let next = 0
   try {
     while (next < asked.length || running.size > 0) {
       while (next < asked.length && running.size < world.limits.concurrency) {
         const one = asked[next++]!
-        const ended = runEpisode(world, one, signal).then(outcome => ({ asked: one, outcome }))
+        const ended = runEpisode(world, one, stop.signal).then(outcome => ({ asked: one, outcome }))
         running.set(one, ended)
       }
       const ended = await Promise.race(running.values())
@@ -31,6 +36,8 @@ export async function* runEpisodes(
       yield ended
     }
   } finally {
+    stop.abort(new Error('the other episodes ended'))
+    stop.unlink()
     await Promise.allSettled(running.values())
   }
 }
@@ -46,12 +53,14 @@ export async function runEpisode(
   const history = historyOf(records)
   if (history?.end) return restoredOutcome(history.end, records, world)
   let recorded = history?.attempt
+  if (recorded) refuseAnother(world, records)
   for (let attempt = recorded?.attempt ?? 0; ; attempt++) {
     signal.throwIfAborted()
     const key: EpisodeKey = { promptId, sample, attempt }
     const outcome = await attemptOf(world, { task, key, recorded, signal })
     recorded = undefined
-    if (outcome.kind === 'failed' && attempt < limits.retries) {
+    // A new session does not repair the engine.
+    if (outcome.kind === 'failed' && outcome.at !== 'generator' && attempt < limits.retries) {
       const { at, message } = outcome
       await journal?.keepEpisode({ kind: 'attempt-failed', ...key, at, message })
       continue
@@ -59,6 +68,20 @@ export async function runEpisode(
     await journal?.keepEpisode(endRecord(outcome))
     return outcome
   }
+}
+
+/** An episode goes on with what it began with. */
+function refuseAnother({ environment, identity }: EpisodeWorld, records: readonly EpisodeJournalRecord[]): void {
+  const opened = records.findLast(record => record.kind === 'episode-opened')
+  if (!opened) return
+  const now: Record<string, string> = { environment: environment.name, version: environment.version, ...identity }
+  const before = opened as unknown as Record<string, string>
+  const changed = ['environment', 'version', 'tools', 'template'].filter(name => before[name] !== now[name])
+  if (changed.length > 0)
+    throw new EnvironmentError(
+      `an episode of prompt ${opened.promptId} began with another environment: ${changed.map(name => `${name} ${before[name]}, now ${now[name]}`).join('; ')}`,
+      { remedy: 'Use the same environment, tools and chat template as at the start, or start a new run.' },
+    )
 }
 
 async function attemptOf(

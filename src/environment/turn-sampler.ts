@@ -1,4 +1,5 @@
 /** Turns of many episodes as requests of one `generate` call. */
+import { onAbort } from '../errors/index.js'
 import type { GenerationRequest, Generator, Outcome } from '../rollout/index.js'
 
 export class TurnSampler {
@@ -14,12 +15,26 @@ export class TurnSampler {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** The outcome of a request with one sample. */
-  sample(request: GenerationRequest): Promise<Outcome> {
+  /** The outcome of a request with one sample. An aborted signal takes the request back. */
+  sample(request: GenerationRequest, signal: AbortSignal): Promise<Outcome> {
     if (this.#failure) return Promise.reject(this.#failure.error)
+    if (signal.aborted) return Promise.reject(signal.reason)
     this.#running ??= this.#run()
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(request.id, { resolve, reject })
+    return new Promise<Outcome>((resolve, reject) => {
+      const unlink = onAbort(signal, () => {
+        this.#waiting.delete(request.id)
+        const place = this.#queue.indexOf(request)
+        if (place >= 0) this.#queue.splice(place, 1)
+        else this.generator.abort(request.id)
+        reject(signal.reason)
+      })
+      const ended =
+        <T>(settle: (value: T) => void) =>
+        (value: T): void => {
+          unlink()
+          settle(value)
+        }
+      this.#waiting.set(request.id, { resolve: ended(resolve), reject: ended(reject) })
       this.#queue.push(request)
       this.#wake()
     })

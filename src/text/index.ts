@@ -37,6 +37,7 @@ export {
   type ParsedTurn,
   parseTurn,
   type ToolFormat,
+  templateMessages,
   toolFormatOf,
   toolFormats,
   turnText,

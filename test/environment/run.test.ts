@@ -1,8 +1,9 @@
 /** A run whose samples are episodes: it trains, its metrics count turns, and its replay opens no session. */
 import { join } from 'node:path'
+import OpenAI from 'openai'
 import { expect, test } from 'vitest'
 import { defineEnvironment } from '../../src/environment/index.js'
-import { grpo } from '../../src/index.js'
+import { agentEnvironment, grpo } from '../../src/index.js'
 import { replayRl } from '../../src/train/index.js'
 import { temporaryDirectory } from '../support/files.js'
 import { metricLines, modelDirectory } from '../support/rl.js'
@@ -47,4 +48,39 @@ test('trains, counts turns, and is replayed from its journal', async () => {
   const report = await replayRl(output)
   expect(report).toMatchObject({ iterations: 2, samples: 8, mismatches: [], notCompared: [] })
   expect(opened).toBe(8)
+})
+
+test('trains with agents that own the loop, and is replayed without them', async () => {
+  const model = await modelDirectory(1)
+  const output = join(temporaryDirectory(), 'run')
+  let started = 0
+  const environment = agentEnvironment({
+    run: async ({ baseUrl: baseURL, apiKey, task, model: name }) => {
+      started++
+      const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 })
+      const messages: OpenAI.ChatCompletionMessageParam[] = [
+        { role: 'user', content: String(task.messages[0]!.content) },
+      ]
+      const ask = async () =>
+        (await client.chat.completions.create({ model: name, messages, max_tokens: 4 })).choices[0]!.message
+      messages.push(await ask(), { role: 'user', content: 'More.' })
+      const last = await ask()
+      return { reward: (last.content?.length ?? 0) / 10 }
+    },
+  })
+  try {
+    const data = Array.from({ length: 4 }, (_, i) => ({ prompt: `Question ${i}:` }))
+    const { outcome } = await grpo({
+      ...{ model, data, environment, output, device: 'cpu', iterations: 2, rolloutBatchSize: 2, nSamplesPerPrompt: 2 },
+      ...{ maxNewTokens: 12, loggers: [], optimizer: { lr: 1e-3 } },
+    })
+    expect(outcome).toBe('finished')
+    expect(started).toBe(8)
+    expect(metricLines(output)[0]).toMatchObject({ values: { 'episode/turns': 2, 'episode/segments': 1 } })
+    const report = await replayRl(output)
+    expect(report).toMatchObject({ iterations: 2, samples: 8, mismatches: [], notCompared: [] })
+    expect(started).toBe(8)
+  } finally {
+    await environment.close?.()
+  }
 })

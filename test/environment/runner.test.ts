@@ -15,6 +15,7 @@ import {
   type Tool,
   toolEnvironment,
 } from '../../src/environment/index.js'
+import { EngineLostError } from '../../src/rollout/index.js'
 import { origins } from '../../src/sequence/index.js'
 import type { Tokenizer } from '../../src/text/index.js'
 import { familyTokenizer, MemoryJournal, scriptedEpisode } from '../support/episodes.js'
@@ -232,6 +233,112 @@ describe('faults', () => {
       limits: { retries: 0, stepSeconds: 0.05 },
     })
     expect(outcome).toMatchObject(expected)
+  })
+})
+
+describe("faults of the engine are the engine's", () => {
+  const twice: Environment = {
+    name: 'twice',
+    version: '1',
+    open: async () => ({
+      start: async () => asked.messages,
+      step: async ({ turn }) =>
+        turn === 1 ? { kind: 'done', reward: 1 } : { kind: 'go-on', messages: [{ role: 'user', content: 'Again.' }] },
+    }),
+  }
+  const turns = ['One.', 'Two.']
+
+  test.each(['engine', 'timeout', 'protocol', 'abort'] as const)(
+    'a turn that ends with %s is asked for again, in the same session',
+    async wrong => {
+      const journal = new MemoryJournal()
+      const engine = (request: number) => (request === 1 ? wrong : undefined)
+      const { outcome, prompts } = await scriptedEpisode({ tokenizer, environment: twice, turns, journal, engine })
+      expect(outcome).toMatchObject({ kind: 'finished', episode: { reward: 1, key: { attempt: 0 } } })
+      expect(prompts[1]).toEqual(prompts[2])
+      expect(journal.records.map(({ kind }) => kind)).toEqual(['episode-opened', 'turn', 'turn', 'episode'])
+    },
+  )
+
+  test('an engine that never answers it ends the episode without another session', async () => {
+    const { outcome, prompts } = await scriptedEpisode({ tokenizer, environment: twice, turns, engine: () => 'engine' })
+    expect(outcome).toMatchObject({ kind: 'failed', at: 'generator', key: { attempt: 0 } })
+    expect(prompts).toHaveLength(3)
+    const nan = await scriptedEpisode({ tokenizer, environment: twice, turns, engine: () => 'non-finite' })
+    expect(nan.prompts).toHaveLength(1)
+  })
+
+  test('one that is away ends the rollout, the session is closed, and the episode goes on later', async () => {
+    const journal = new MemoryJournal()
+    let closes = 0
+    const closing: Environment = {
+      ...twice,
+      open: async (task, options) => ({ ...(await twice.open(task, options)), close: async () => void closes++ }),
+    }
+    const engine = (request: number) => (request === 1 ? ('unreachable' as const) : undefined)
+    const given = { tokenizer, environment: closing, journal }
+    await expect(scriptedEpisode({ ...given, turns, engine })).rejects.toThrow(EngineLostError)
+    expect(closes).toBe(1)
+    expect(journal.records.map(({ kind }) => kind)).toEqual(['episode-opened', 'turn'])
+    const { outcome, prompts } = await scriptedEpisode({ ...given, turns: turns.slice(1) })
+    expect(outcome).toMatchObject({
+      kind: 'finished',
+      episode: { reward: 1, turns: { length: 2 }, key: { attempt: 0 } },
+    })
+    expect(prompts).toHaveLength(1)
+  })
+
+  test('its time does not count as time of the episode', async () => {
+    const engine = (request: number) => {
+      const until = performance.now() + (request === 0 ? 120 : 0)
+      while (performance.now() < until);
+      return undefined
+    }
+    const { outcome } = await scriptedEpisode({
+      tokenizer,
+      environment: twice,
+      turns,
+      engine,
+      limits: { seconds: 0.1 },
+    })
+    expect(outcome).toMatchObject({ kind: 'finished' })
+  })
+})
+
+describe('a session is closed on every path (trap 18)', () => {
+  const opening = (open: () => Promise<Session>, close: () => Promise<void>): Environment => ({
+    name: 'one',
+    version: '1',
+    open: async () => ({ ...(await open()), close }),
+  })
+  const session: Session = { start: async () => asked.messages, step: async () => ({ kind: 'done', reward: 1 }) }
+
+  test('also one that came too late', async () => {
+    let closes = 0
+    const late = () => new Promise<Session>(resolve => setTimeout(() => resolve(session), 40))
+    const environment = opening(late, async () => void closes++)
+    const limits = { openSeconds: 0.01, retries: 0 }
+    const { outcome } = await scriptedEpisode({ tokenizer, environment, turns: [], limits })
+    expect(outcome).toMatchObject({ kind: 'failed', at: 'open' })
+    await expect.poll(() => closes).toBe(1)
+  })
+
+  test('also under cancellation, in a step and in a score', async () => {
+    for (const place of ['step', 'score'] as const) {
+      let closes = 0
+      const stop = new AbortController()
+      const hanging = async () => ({
+        ...session,
+        [place]: () => {
+          setTimeout(() => stop.abort(new Error('stopped')), 5)
+          return new Promise<never>(() => {})
+        },
+      })
+      const environment = opening(hanging, async () => void closes++)
+      const run = scriptedEpisode({ tokenizer, environment, turns: ['Hi.'], signal: stop.signal })
+      await expect(run).rejects.toThrow('stopped')
+      expect(closes).toBe(1)
+    }
   })
 })
 

@@ -1,6 +1,6 @@
 /** Rows for supervised fine-tuning. */
 import { z } from 'zod'
-import type { ChatMessage } from '../../text/index.js'
+import { type ChatMessage, templateMessages } from '../../text/index.js'
 import { expected, type RowFields, RowProblem } from './fields.js'
 import { needAssistant, readMessages } from './messages.js'
 import { type Answer, dressPrompt, type Prompt, type PromptOptions, readAnswer, readPrompt } from './prompt.js'
@@ -42,7 +42,7 @@ const tools = z.array(z.looseObject({}))
 
 function fromMessages(fields: RowFields, options: PromptOptions): FoundRow<ConversationRow> {
   const { column, value } = fields.list('messages')
-  const messages = readMessages(column, value)
+  const messages = templateMessages(readMessages(column, value))
   needAssistant(column, messages)
   const dressed = dressPrompt(messages, fields, { ...options, promptTemplate: undefined }) as readonly ChatMessage[]
   if (!fields.has('tools')) return { format: column, examples: [{ form: 'messages', messages: dressed }] }

@@ -27,9 +27,22 @@ export const mcpShape = {
     .describe('program and arguments of a server that speaks over its standard input and output'),
   url: z
     .url({ protocol: /^https?$/ })
+    .refine(text => new URL(text).username === '' && new URL(text).password === '', {
+      error:
+        'a URL must not contain a user or a password; put the key into an environment variable and name it in apiKeyEnv',
+    })
     .optional()
     .describe('address of a server that speaks over HTTP'),
+  apiKeyEnv: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('name of the environment variable that holds the bearer token of the address'),
   env: z.record(z.string(), z.string()).default({}).describe('environment variables of the program'),
+  passEnv: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('names of environment variables that the program gets as they are, such as keys'),
   tools: z.array(z.string()).optional().describe('names of the tools to use (default: all)'),
   effect: z.enum(effects).default('once').describe('what a repeated call does: pure, idempotent or once'),
   seconds: z.number().positive().default(60).describe('most seconds of one call, and of the start'),
@@ -53,10 +66,16 @@ export interface McpTools {
 /** Throws an EnvironmentError if the server does not start, or lacks a tool that was named. */
 export async function mcpTools(options: McpOptions): Promise<McpTools> {
   const settings = mcpSchema.parse(options)
-  const { command, url, env, seconds } = settings
+  const { command, url, seconds } = settings
+  const env = {
+    ...settings.env,
+    ...Object.fromEntries(settings.passEnv.map(name => [name, variable(name, 'passEnv')])),
+  }
   const place = command ? command.join(' ') : url!
   const child = command ? new ProcessTransport({ command, env }) : undefined
-  const transport = child ?? new StreamableHTTPClientTransport(new URL(url!))
+  const { apiKeyEnv } = settings
+  const headers = apiKeyEnv === undefined ? {} : { authorization: `Bearer ${variable(apiKeyEnv, 'apiKeyEnv')}` }
+  const transport = child ?? new StreamableHTTPClientTransport(new URL(url!), { requestInit: { headers } })
   const client = new Client({ name: 'whetstone', version: '1' })
   const limits = { timeout: seconds * 1000, maxTotalTimeout: seconds * 1000 }
   try {
@@ -76,6 +95,12 @@ export async function mcpTools(options: McpOptions): Promise<McpTools> {
     const words = child?.lastWords ? ` Its last words: ${child.lastWords}` : ''
     throw new EnvironmentError(`The MCP server ${place} cannot be used: ${messageOf(error)}.${words}`)
   }
+}
+
+function variable(name: string, option: string): string {
+  const value = process.env[name]
+  if (!value) throw new EnvironmentError(`tools.mcp.${option}: the environment variable ${name} is not set`)
+  return value
 }
 
 function chosen<T extends { readonly name: string }>(

@@ -93,7 +93,8 @@ export class OpenEnvConnection {
           reject(error)
         },
       }
-      this.socket.send(JSON.stringify({ type, data }))
+      // A server refuses frames of the kind `state` that have data.
+      this.socket.send(JSON.stringify(type === 'state' ? { type } : { type, data }))
     })
     if (frame.type === 'error') throw errorOf(frame.data)
     return frame.data

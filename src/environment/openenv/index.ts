@@ -37,6 +37,8 @@ export const openEnvSchema = z.strictObject(openEnvShape)
 export type OpenEnvOptions = z.input<typeof openEnvSchema>
 type Settings = z.output<typeof openEnvSchema>
 
+export type OpenEnvironment = { open(task: Task, options: OpenOptions): Promise<Session> } & Environment
+
 interface ToolDescription {
   readonly name: string
   readonly description: string
@@ -56,7 +58,7 @@ const callSchema = z.object({
 })
 
 /** Asks the server for its tools once; a session whose tools are others is refused. Throws an EnvironmentError if the server cannot be used. */
-export async function openEnvironment(options: OpenEnvOptions): Promise<Environment> {
+export async function openEnvironment(options: OpenEnvOptions): Promise<OpenEnvironment> {
   const settings = openEnvSchema.parse(options)
   const url = socketUrl(settings.url)
   const server = new OpenEnvServer(url)

@@ -5,6 +5,7 @@ import { parseLlama3 } from './llama3.js'
 import { parseMistral } from './mistral.js'
 import { type CallParser, type ParsedTurn, withoutReasoning } from './parsed-turn.js'
 
+export { templateMessages } from './client-messages.js'
 export type { ParsedCall, ParsedTurn } from './parsed-turn.js'
 
 export const toolFormats = ['hermes', 'llama3', 'mistral'] as const
