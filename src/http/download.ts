@@ -1,9 +1,8 @@
 /** Files over HTTP, in as many connections as it takes. */
-import { createWriteStream } from 'node:fs'
-import { readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import * as http from 'node:http'
 import * as https from 'node:https'
-import { pipeline } from 'node:stream/promises'
+import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseRetryAfter } from './client.js'
 
@@ -94,7 +93,7 @@ class LostConnection extends Error {
 }
 
 async function receive(options: DownloadOptions, part: string, before: number): Promise<void> {
-  const { url, content, onBytes, signal } = options
+  const { url, content, onBytes } = options
   const note = before > 0 && content !== 'fixed' ? await readNote(part) : undefined
   const from = content === 'fixed' || note?.url === url ? before : 0
   const response = await request(options, url, {
@@ -123,20 +122,18 @@ async function receive(options: DownloadOptions, part: string, before: number): 
   }
   const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
   const total = resumed ? Number(range?.[2]) : length
-  if (!resumed) {
+  const prepare = async (): Promise<FileHandle> => {
+    if (resumed) return open(part, 'a')
     await rm(part, { force: true })
     if (content !== 'fixed') await writeNote(part, url, headers)
+    return open(part, 'w')
   }
   let received = resumed ? from : 0
-  const count = async function* (source: AsyncIterable<Buffer>) {
-    for await (const chunk of source) {
-      received += chunk.length
-      onBytes?.(received, total)
-      yield chunk
-    }
-  }
   try {
-    await pipeline(response, count, createWriteStream(part, { flags: resumed ? 'a' : 'w' }), { signal })
+    await save(response, prepare(), bytes => {
+      received += bytes
+      onBytes?.(received, total)
+    })
   } catch (error) {
     if (['ENOSPC', 'EDQUOT', 'EACCES', 'EROFS'].includes(errorCode(error) ?? '')) throw error
     throw new LostConnection(`the connection was lost after ${received} bytes`, true, { cause: error })
@@ -147,6 +144,42 @@ async function receive(options: DownloadOptions, part: string, before: number): 
     await truncate(part, 0)
     throw new DownloadError(`${url} sent ${received} bytes where ${total} were announced`)
   }
+}
+
+/** Bytes that wait for the disk before the server is slowed down. */
+const mostWaiting = 1 << 20
+
+/** Writes what comes. Bytes that came before the connection broke, or before a stop, are written too. */
+async function save(
+  response: http.IncomingMessage,
+  opening: Promise<FileHandle>,
+  wrote: (bytes: number) => void,
+): Promise<void> {
+  let waiting = 0
+  let writing: Promise<unknown> = opening
+  const orEnd = (error: Error): unknown => response.destroy(error)
+  writing.catch(orEnd)
+  response.on('data', (chunk: Buffer) => {
+    waiting += chunk.length
+    if (waiting > mostWaiting) response.pause()
+    writing = writing.then(async () => {
+      await (await opening).writeFile(chunk)
+      waiting -= chunk.length
+      wrote(chunk.length)
+      if (waiting <= mostWaiting) response.resume()
+    })
+    writing.catch(orEnd)
+  })
+  const arrived = await finished(response).catch((error: unknown) => ({ error }))
+  try {
+    await writing
+  } finally {
+    await opening.then(
+      file => file.close(),
+      () => {},
+    )
+  }
+  if (arrived) throw arrived.error
 }
 
 async function request(

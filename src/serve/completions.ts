@@ -1,5 +1,6 @@
 /** `POST /v1/completions` and `POST /v1/chat/completions`: one request and answer in two formats. */
 import type { Sample } from '../rollout/index.js'
+import type { ToolFormat } from '../text/index.js'
 import { encodeMessages, encodeText } from './encode-prompts.js'
 import { badRequest } from './errors.js'
 import { type Exchange, type Served, weightsOf } from './exchange.js'
@@ -23,6 +24,7 @@ import {
   scoresOfEvents,
   type TokenShow,
 } from './token-text.js'
+import { CallHolder, formatOf, type ToolAnswer, toolAnswer, withoutSpecial } from './tool-answer.js'
 import { LazyList } from './write-json.js'
 
 type CompletionFields = FieldsOf<typeof completionFields>
@@ -33,6 +35,8 @@ interface TextRequest extends StreamRequest {
   isStreamed: boolean
   returnIds: boolean
   show: TokenShow
+  /** Chats with tools: how the model writes calls. */
+  toolFormat: ToolFormat | undefined
   /** Completions: the prompt is part of the answer. */
   echo: boolean
   /** Completions: `max_tokens: 0` with `echo`. One token is generated and dropped. */
@@ -95,7 +99,7 @@ export async function completions(served: Served, exchange: Exchange): Promise<v
   const prompts = await readPrompts(served, fields, exchange)
   await respond(served, exchange, {
     ...textOptions(served, exchange, fields, { sampling, logprobs, format: textFormat }),
-    ...{ weights, prompts, maxTokens, echo, dropped },
+    ...{ weights, prompts, maxTokens, echo, dropped, toolFormat: undefined },
   })
 }
 
@@ -114,9 +118,12 @@ export async function chatCompletions(served: Served, exchange: Exchange): Promi
   const offered = exchange.body.tool_choice === 'none' ? undefined : tools
   const use = fields.truncate_prompt_tokens === undefined ? 'whole' : 'cut'
   const { ids, media } = await encodeMessages(served, { ...conversation, tools: offered }, use, exchange)
+  const toolFormat = served.tokenizer && formatOf(served.tokenizer, offered)
+  // Some families mark calls with special tokens.
+  if (toolFormat && capabilities.text) sampling.params.text = 'with-special'
   await respond(served, exchange, {
     ...textOptions(served, exchange, fields, { sampling, logprobs, format: chatFormat }),
-    ...{ weights, prompts: [ids], media: [media], maxTokens, echo: false, dropped: false },
+    ...{ weights, prompts: [ids], media: [media], maxTokens, echo: false, dropped: false, toolFormat },
   })
 }
 
@@ -125,7 +132,7 @@ function textOptions(
   exchange: Exchange,
   fields: CompletionFields | ChatFields,
   { format, sampling, logprobs }: { format: Format; sampling: SamplingRequest; logprobs: number | undefined },
-): Omit<TextRequest, 'weights' | 'prompts' | 'maxTokens' | 'echo' | 'dropped'> {
+): Omit<TextRequest, 'weights' | 'prompts' | 'maxTokens' | 'echo' | 'dropped' | 'toolFormat'> {
   return {
     id: `${format.id}-${exchange.id(fields.request_id)}`,
     format,
@@ -202,7 +209,7 @@ async function answer(served: Served, exchange: Exchange, request: TextRequest):
 
 async function choice(
   { tokenizer }: Served,
-  { format, sampling, logprobs, told, returnIds, echo, dropped, show }: TextRequest,
+  { format, sampling, logprobs, told, returnIds, echo, dropped, show, toolFormat }: TextRequest,
   sample: Sample,
   index: number,
 ): Promise<object> {
@@ -214,18 +221,36 @@ async function choice(
     text = (await tokenizer!.decode(promptIds, { skipSpecialTokens })) + text
     if (logprobs !== undefined) scores = joined(promptScoresOf(sample), scores)
   }
+  const said = toolFormat && toolAnswer(text, toolFormat)
   return {
     index,
-    ...format.content(text),
+    ...(said ? { message: messageOf(said, shownText(tokenizer, sampling)) } : format.content(text)),
     logprobs: logprobs === undefined ? null : format.logprobs(rowsLater(scores, show), 0),
-    finish_reason: dropped ? 'length' : finishReason,
+    finish_reason: dropped ? 'length' : said?.calls.length ? 'tool_calls' : finishReason,
     stop_reason: dropped ? null : (stopReason ?? null),
     token_ids: returnIds ? Array.from(responseIds) : null,
   }
 }
 
+/** The text of an answer, without special tokens unless the client asked for them. */
+function shownText(tokenizer: Served['tokenizer'], { skipSpecialTokens }: SamplingRequest): (text: string) => string {
+  return text => (skipSpecialTokens && tokenizer ? withoutSpecial(tokenizer, text) : text)
+}
+
+function messageOf({ content, calls }: ToolAnswer, shown: (text: string) => string): object {
+  const text = content === null ? null : shown(content)
+  return { role: 'assistant', content: text, refusal: null, ...(calls.length > 0 ? { tool_calls: calls } : {}) }
+}
+
 async function streamText(served: Served, exchange: Exchange, request: TextRequest): Promise<void> {
-  const { format, returnIds, logprobs, told, sampling, show } = request
+  const { format, returnIds, logprobs, told, sampling, show, toolFormat } = request
+  const holders = new Map<number, CallHolder>()
+  const clean = shownText(served.tokenizer, sampling)
+  const holderOf = (index: number, of: ToolFormat): CallHolder => {
+    const known = holders.get(index) ?? new CallHolder(of)
+    holders.set(index, known)
+    return known
+  }
   const isChat = format.name === 'chat'
   const role = { role: 'assistant', content: '' }
   const offsets = new Map<number, number>()
@@ -235,14 +260,19 @@ async function streamText(served: Served, exchange: Exchange, request: TextReque
       ? Array.from({ length: sampling.n }, (_, index) => ({ index, delta: role, logprobs: null, finish_reason: null }))
       : [],
     choice: ({ index, events, sample, first, start }, promptIds) => {
-      const text = events.length === 1 ? events[0]!.text : events.map(event => event.text).join('')
+      const written = events.length === 1 ? events[0]!.text : events.map(event => event.text).join('')
+      const holder = toolFormat && holderOf(index, toolFormat)
+      let text = holder ? clean(holder.push(written)) : written
+      const ended = sample && holder?.end()
+      if (ended) text += clean(ended.content ?? '')
+      const calls = ended?.calls ?? []
       const offset = offsets.get(index) ?? 0
       offsets.set(index, offset + text.length)
       const shown = (tail: string, scores: object | null): object => ({
         index,
-        ...format.delta(text + tail),
+        ...(calls.length > 0 ? { delta: callsDelta(text, calls) } : format.delta(text + tail)),
         logprobs: scores,
-        finish_reason: sample?.finishReason ?? null,
+        finish_reason: sample ? (calls.length > 0 ? 'tool_calls' : sample.finishReason) : null,
         stop_reason: sample?.stopReason ?? null,
         ...(returnIds
           ? format.eventIds(
@@ -259,6 +289,11 @@ async function streamText(served: Served, exchange: Exchange, request: TextReque
       )
     },
   })
+}
+
+/** Each call as a whole, with its place, as clients put deltas together. */
+function callsDelta(text: string, calls: ToolAnswer['calls']): object {
+  return { ...(text === '' ? {} : { content: text }), tool_calls: calls.map((call, index) => ({ index, ...call })) }
 }
 
 /** The text that ended a response, for `include_stop_str_in_output`. */

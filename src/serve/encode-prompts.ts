@@ -1,5 +1,12 @@
 /** Encodes texts and conversations. Refuses a text that cannot fit the context before all of it is encoded. */
-import { type ChatMessage, ChatTemplateError, placedTypes, placeMedia, type Tokenizer } from '../text/index.js'
+import {
+  type ChatMessage,
+  ChatTemplateError,
+  placedTypes,
+  placeMedia,
+  type Tokenizer,
+  templateMessages,
+} from '../text/index.js'
 import { badRequest } from './errors.js'
 import type { Exchange, Served } from './exchange.js'
 import type { tokenizeFields } from './field-tables.js'
@@ -54,7 +61,7 @@ export async function encodeMessages(
 ): Promise<EncodedPrompt> {
   const { tokenizer, limits, media } = served
   if (!tokenizer) throw badRequest('this model has no tokenizer, and so no chat.', 'messages')
-  const given = (fields.messages ?? []) as readonly ChatMessage[]
+  const given = templateMessages((fields.messages ?? []) as readonly ChatMessage[])
   const most = Math.min(mostMessages, limits.maxLength)
   if (given.length > most)
     throw badRequest(`a conversation may have ${most} messages, this one has ${given.length}.`, 'messages')

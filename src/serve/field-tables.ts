@@ -113,7 +113,10 @@ export const chatFields = {
   max_tokens: honoured(integer, 'used if max_completion_tokens is not given'),
   logprobs: honoured(flag),
   top_logprobs: honoured(integer, 'up to 20; only with logprobs'),
-  tools: honoured(objects, 'if the chat template uses them; calls come as text of the model'),
+  tools: honoured(
+    objects,
+    'if the chat template uses them; calls come as tool_calls where the template says how the model writes them',
+  ),
   documents: honoured(objects, 'if the chat template uses them'),
   tool_choice: refused('the model cannot be forced to call tools', 'auto', 'none'),
   parallel_tool_calls: refusedUnless(

@@ -1,2 +1,14 @@
-/** OpenAI's API over any `Generator`. */
-export { type ControlOptions, type LogprobsMode, type MediaOptions, ModelServer, type ServeOptions } from './index.js'
+/** OpenAI's API over any `Generator`, and agents that ask it. */
+export {
+  type AgentFunctionOptions,
+  type AgentOptions,
+  type AgentProgramOptions,
+  type AgentRun,
+  agentEnvironment,
+  type ControlOptions,
+  type LogprobsMode,
+  type MediaOptions,
+  ModelServer,
+  type RecordOptions,
+  type ServeOptions,
+} from './index.js'

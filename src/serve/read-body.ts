@@ -22,23 +22,28 @@ const shape = { depth: 64, containers: 200_000 }
 
 const closing = { headers: { connection: 'close' } }
 
-/** The bytes of the body, checked as they arrive. A body that is too large or too slow is not read to its end. */
+/** A body that is larger by at most this factor is read and dropped: a client that still sends would see a broken connection, no answer. */
+const droppedFactor = 8
+
+/** The bytes of the body, checked as they arrive. A body that is far too large or too slow is not read to its end. */
 export async function readBody(request: IncomingMessage, limits: BodyLimits, account: BodyAccount): Promise<Buffer> {
   const { headers } = request
   if (!/^application\/json\b/i.test(headers['content-type'] ?? ''))
     throw malformed('the Content-Type must be application/json')
   const { maxBytes } = limits
   const tooLarge = (): ApiError => new ApiError(413, `the body is larger than ${maxBytes} bytes`, closing)
-  if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
+  const announced = Number(headers['content-length'] ?? 0)
+  if (announced > droppedFactor * maxBytes) throw tooLarge()
   const scan = new JsonScan(shape)
   const parts: Buffer[] = []
   let size = 0
-  let refused: unknown
+  let refused: unknown = announced > maxBytes ? tooLarge() : undefined
   const take = (part: Buffer): void => {
     size += part.length
-    if (size > maxBytes) throw tooLarge()
+    if (size > droppedFactor * maxBytes) throw tooLarge()
     if (refused) return
     try {
+      if (size > maxBytes) throw tooLarge()
       const wrong = scan.push(part)
       if (wrong !== undefined) throw malformed(`the body is refused: ${wrong}`, 'body')
       account.take(part.length)

@@ -77,12 +77,12 @@ export class RequestMedia {
     if (Array.isArray(given))
       return { frames: given.map((frame, i) => this.#source(frame, `${name}, frame ${i + 1}`, param)), ...rate }
     const frames = frameUrls(given)
-    if (frames) return { frames: frames.map(bytes => ({ bytes })), ...rate }
+    if (frames) return { frames: frames.map((bytes, i) => ({ bytes, path: `${name}, frame ${i + 1}` })), ...rate }
     return { video: this.#source(given, name, param) as VideoInput, ...rate }
   }
 
   /** Bytes of a `data:` URL, or a URL that the server may read. */
-  #source(url: unknown, name: string, param: string): string | { bytes: Uint8Array } {
+  #source(url: unknown, name: string, param: string): string | { bytes: Uint8Array; path: string } {
     const refuse = (why: string): never => {
       throw badRequest(`${name}: ${why}.`, param)
     }
@@ -94,7 +94,11 @@ export class RequestMedia {
         if (comma < 0) return refuse('a data: URL has a comma before its bytes')
         if (!/;\s*base64\s*$/i.test(url.slice(0, Math.min(comma, 256))))
           return refuse('expected base64 in a data: URL, as in data:image/png;base64,...')
-        return { bytes: base64(url, comma + 1) }
+        const bytes = base64(url, comma + 1)
+        // Decoding ends at the first sign that is no base64.
+        if (bytes.length < Math.floor(((url.length - comma - 1) * 3) / 4) - 2 && !isBase64(url, comma + 1))
+          return refuse('the base64 of its data: URL is damaged')
+        return { bytes, path: name }
       }
       case 'file:':
         if (this.options.root === undefined)
@@ -136,6 +140,9 @@ function frameUrls(url: unknown): Uint8Array[] | undefined {
   const [, ...frames] = url.split(',')
   return frames.map(frame => base64(frame, 0))
 }
+
+/** Line breaks are allowed. Only asked where bytes are missing. */
+const isBase64 = (url: string, from: number): boolean => /^[\w+/\s-]*={0,2}\s*$/.test(url.slice(from))
 
 /** A `URL` object of a large image would block the event loop for a tenth of a second. */
 const base64 = (text: string, from: number): Uint8Array => Buffer.from(from === 0 ? text : text.slice(from), 'base64')

@@ -112,6 +112,7 @@ const failureStatus: Readonly<Record<FailureReason, number>> = {
   'non-finite': 500,
   engine: 500,
   protocol: 502,
+  'media-tokens': 502,
   unreachable: 503,
   timeout: 504,
 }

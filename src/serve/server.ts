@@ -14,13 +14,14 @@ import { adapterRoutes, type ControlRoute, controlRoutes } from './control/contr
 import { ServerControl } from './control/server-control.js'
 import { WeightsRoot } from './control/weights-root.js'
 import { EncodeQueue } from './encode-queue.js'
-import { ApiError } from './errors.js'
+import { ApiError, badRequest } from './errors.js'
 import { Exchange, type Served } from './exchange.js'
 import { generateTokens } from './generate-tokens.js'
 import { InFlight } from './in-flight.js'
 import type { LogprobsMode } from './logprobs-mode.js'
 import { metricsText } from './metrics.js'
 import { type BodyLimits, parseBody, readBody } from './read-body.js'
+import { RecordedSessions, type RecordOptions } from './recorder/recorded-sessions.js'
 import { type MediaOptions, RequestMedia } from './request-media.js'
 import { detokenize, model, models, tokenize } from './small-routes.js'
 import { TokenTexts } from './token-text.js'
@@ -60,6 +61,8 @@ export interface ServeOptions {
   bodyRate?: Pick<BodyLimits, 'graceMs' | 'minBytesPerSecond'>
   /** Of a vision-language model. Default: requests with images or videos are refused. */
   media?: MediaOptions
+  /** Clients may open sessions, whose chat completions become episodes. Needs `apiKey`. */
+  record?: RecordOptions
   /** How long a client may read nothing of its answer. Default 2 minutes. */
   stallMs?: number
 }
@@ -77,6 +80,7 @@ type Route = (served: Served, exchange: Exchange) => void | Promise<void>
 
 const open = new Set(['/health', '/metrics', '/version'])
 const modelPrefix = '/v1/models/'
+const sessionPath = /^\/v1\/sessions\/([\w-]+)\/end$/
 
 export class ModelServer {
   private readonly http: Server
@@ -86,6 +90,7 @@ export class ModelServer {
   private readonly body: BodyLimits
   private readonly control: ServerControl | undefined
   private readonly controlRoutes: Readonly<Record<string, ControlRoute>>
+  private readonly sessions: RecordedSessions | undefined
   private readonly answered = new Map<string, number>()
   private active = 0
   private draining = false
@@ -103,7 +108,7 @@ export class ModelServer {
     },
     '/v1/models': { GET: models },
     '/v1/completions': { POST: completions },
-    '/v1/chat/completions': { POST: chatCompletions },
+    '/v1/chat/completions': { POST: (served, exchange) => this.chat(served, exchange) },
     '/inference/v1/generate': { POST: generateTokens },
     '/tokenize': { POST: tokenize },
     '/detokenize': { POST: detokenize },
@@ -147,6 +152,7 @@ export class ModelServer {
       defaults: options.defaults ?? {},
       started: Math.floor(Date.now() / 1000),
     }
+    this.sessions = options.record && new RecordedSessions(this.served, options.record)
     // Closes connections that send nothing, and those whose headers or body take too long.
     const timeouts = { headersTimeout: 10_000, requestTimeout: 120_000, connectionsCheckingInterval: 1000 }
     this.http = createServer(timeouts, (request, response) => void this.handle(request, response))
@@ -158,6 +164,7 @@ export class ModelServer {
     const { control, apiKey } = options
     if (control && apiKey === undefined)
       throw new RangeError('control needs an API key: clients can change the served model')
+    if (options.record && apiKey === undefined) throw new RangeError('record needs an API key: sessions are of clients')
     const root = control?.weightsRoot === undefined ? undefined : await WeightsRoot.open(control.weightsRoot)
     const server = new ModelServer(options, root)
     const { http } = server
@@ -199,6 +206,7 @@ export class ModelServer {
     }
     this.http.closeAllConnections()
     await closed
+    this.sessions?.close()
     await this.control?.close()
   }
 
@@ -227,12 +235,23 @@ export class ModelServer {
       if (!route) return exchange.json(404, { detail: 'Not Found' })
       const action = route[request.method === 'HEAD' ? 'GET' : (request.method ?? '')]
       if (!action) return exchange.json(405, { detail: 'Method Not Allowed' }, { allow: Object.keys(route).join(', ') })
-      if (!open.has(path) && !this.access.authorized(request)) return exchange.json(401, { error: 'Unauthorized' })
+      const session = this.sessions?.ofKey(request)
+      if (session && !this.sessions!.mayAsk(path, session))
+        throw new ApiError(403, 'the key of a session asks for its own chat completions and its end')
+      if (!open.has(path) && !session && !this.access.authorized(request))
+        return exchange.json(401, { error: 'Unauthorized' })
       if (request.method === 'POST') await this.take(exchange, ticket)
       await action(this.served, exchange)
     } catch (error) {
       this.refuse(exchange, error)
     }
+  }
+
+  private async chat(served: Served, exchange: Exchange): Promise<void> {
+    if (await this.sessions?.chat(exchange)) return
+    if (!this.sessions && exchange.request.headers['x-whetstone-session'] !== undefined)
+      throw badRequest('x-whetstone-session: this server records no sessions; start it with --record.')
+    await chatCompletions(served, exchange)
   }
 
   private isKnown(path: string): boolean {
@@ -250,6 +269,10 @@ export class ModelServer {
 
   private routeOf(path: string): Readonly<Record<string, Route>> | undefined {
     if (Object.hasOwn(this.routes, path)) return this.routes[path]
+    const { sessions } = this
+    if (sessions && path === '/v1/sessions') return { POST: (_, exchange) => sessions.open(exchange) }
+    const [, id] = sessionPath.exec(path) ?? []
+    if (sessions && id) return { POST: (_, exchange) => sessions.end(id, exchange) }
     const name = path.startsWith(modelPrefix) ? decoded(path.slice(modelPrefix.length)) : undefined
     return name === undefined ? undefined : { GET: (served, exchange) => model(served, exchange, name) }
   }

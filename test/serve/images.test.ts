@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import OpenAI from 'openai'
 import { expect, test } from 'vitest'
 import { type Serving, serve } from '../../src/api/index.js'
 import { atEnd } from '../support/at-end.js'
@@ -156,10 +157,11 @@ test('what cannot be read is an error of the request, and the server goes on', a
   large.writeUInt32BE(40_000, 20)
   const one = image(dataUrl('image0.png'))
   for (const [content, words] of [
-    [[image(as(png.subarray(0, 60)))], 'cannot be decoded'],
-    [[image(as(Buffer.from('no image')))], ''],
-    [[image(as(Buffer.alloc(0)))], ''],
-    [[image(as(large))], ''],
+    [[image(as(png.subarray(0, 60)))], 'image 1: it cannot be decoded'],
+    [[one, image(as(Buffer.from('no image')))], 'image 2: it is not an image that can be read'],
+    [[image(as(Buffer.alloc(0)))], 'image 1: it has no bytes'],
+    [[image(as(large))], 'image 1: it has more than 1000000 pixels'],
+    [[image('data:image/png;base64,@@@@@@@@')], 'image 1: the base64 of its data: URL is damaged'],
     [[image(as(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), 'image/svg+xml'))], ''],
     [[image('data:image/png,abc')], 'base64'],
     [[image('data:image/png')], 'comma'],
@@ -188,4 +190,35 @@ test('a model that reads text alone names the part', async () => {
   const given = { token_ids: [1, 2], content_parts: [{ type: 'image_url', url: dataUrl('image0.png') }] }
   const tokens = await post(plain.port, '/inference/v1/generate', given)
   expect(tokens.body.error).toMatchObject({ code: 400, param: 'content_parts' })
+})
+
+test('by the official client: an answer, a stream, and errors with a status, also of a body that is too large', async () => {
+  const small = await start({ maxBodyBytes: 2 ** 20 })
+  const client = new OpenAI({ baseURL: small.url, apiKey: 'none', maxRetries: 0 })
+  const create = (url: string) => {
+    const content = [
+      { type: 'image_url' as const, image_url: { url } },
+      { type: 'text' as const, text: 'Explain the picture' },
+    ]
+    return { model: small.name, messages: [{ role: 'user' as const, content }], max_tokens: 4, temperature: 0 }
+  }
+  const whole = await client.chat.completions.create(create(dataUrl('image0.png')))
+  expect(whole.usage).toMatchObject({ prompt_tokens: prompt(1).length, completion_tokens: 4 })
+  let streamed = ''
+  for await (const { choices } of await client.chat.completions.create({
+    ...create(dataUrl('image0.png')),
+    stream: true,
+  }))
+    streamed += choices[0]?.delta.content ?? ''
+  expect(streamed).toBe(whole.choices[0]!.message.content)
+  const broken = client.chat.completions.create(create('data:image/png;base64,bm8='))
+  await expect(broken).rejects.toMatchObject({
+    status: 400,
+    message: expect.stringContaining('image 1: it is not an image'),
+  })
+  const large = client.chat.completions.create(create(`data:image/png;base64,${'A'.repeat(3 * 2 ** 20)}`))
+  await expect(large).rejects.toMatchObject({
+    status: 413,
+    message: expect.stringContaining('larger than 1048576 bytes'),
+  })
 })
