@@ -48,6 +48,8 @@ function vllm(settings: EngineSettings): Invocation {
     ...['--logprobs-mode', 'processed_logprobs'],
     // Tokens in, tokens out: /inference/v1/generate.
     '--enable-scale-out',
+    // Videos: all frames of a request, and the frame rate that it says. Otherwise the first 32, as one frame of a second.
+    ...['--media-io-kwargs', '{"video":{"num_frames":-1}}', '--trust-request-mm-kwargs'],
     '--disable-uvicorn-access-log',
     ...option('--dtype', settings.dtype),
     ...option('--max-model-len', settings.maxLength),

@@ -16,7 +16,7 @@ import { vllmDialect } from './vllm/dialect.js'
  * const engine = await connectVllm({ urls: ['http://127.0.0.1:8000'], vocabSize: 151_936 })
  */
 export function connectVllm(options: RemoteOptions): Promise<Generator> {
-  return RemoteGenerator.connect(vllmDialect({ model: options.model, vision: options.vision }), options)
+  return RemoteGenerator.connect(vllmDialect(options), options)
 }
 
 /**
@@ -27,7 +27,7 @@ export function connectVllm(options: RemoteOptions): Promise<Generator> {
  * const engine = await connectSglang({ urls: ['http://127.0.0.1:30000'], vocabSize: 151_936 })
  */
 export function connectSglang(options: Omit<RemoteOptions, 'model'>): Promise<Generator> {
-  return RemoteGenerator.connect(sglangDialect({ vision: options.vision }), options)
+  return RemoteGenerator.connect(sglangDialect(options), options)
 }
 
 interface InspectOptions {

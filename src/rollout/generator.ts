@@ -60,6 +60,8 @@ export interface Sample extends OfSample {
   promptIds: Int32Array
   /** The sampled tokens, with the token that ended the response. */
   responseIds: Int32Array
+  /** Sampled placeholders that no image belongs to: models do not read them, and they are not trained. */
+  unread?: readonly { readonly at: number; readonly reason: 'surplus-image' | 'surplus-video' }[]
   /** `abort`: cancelled. A request whose prompt is prompt and response together continues it. */
   finishReason: 'stop' | 'length' | 'abort'
   /** The stop string or stop id that ended it; undefined for the end-of-sequence token. */
@@ -112,9 +114,9 @@ export interface Rejection extends OfSample {
 
 /**
  * `non-finite`: logits were NaN or infinite. `engine`: the engine failed. Engines behind a network also have `timeout`, `unreachable` and
- * `protocol` (an answer that breaks the protocol).
+ * `protocol` (an answer that breaks the protocol) and `media-tokens` (a response with placeholders that no image or video belongs to).
  */
-export type FailureReason = 'non-finite' | 'engine' | 'timeout' | 'unreachable' | 'protocol'
+export type FailureReason = 'non-finite' | 'engine' | 'timeout' | 'unreachable' | 'protocol' | 'media-tokens'
 
 /** A sample that failed because of the weights or the machine. */
 export interface Failure extends OfSample {

@@ -1,4 +1,4 @@
-/** Images through a real server: the prompt that it makes of them, its numbers against ours, and new weights of the tower. */
+/** Images and videos through a real server: the prompt that it makes of them, its numbers against ours, and new weights of the tower. */
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type EngineType, type StartedEngine, startEngine } from '../../src/launch/index.js'
@@ -16,24 +16,27 @@ import { temporaryDirectory } from '../support/files.js'
 import { completed } from '../support/generation.js'
 import { collect, largestDifference, startMs } from '../support/real-servers.js'
 import { visionDirectory } from '../support/vision-directory.js'
-import { readVisionCase } from '../support/vision-models.js'
+import { readVisionCase, type VisionName } from '../support/vision-models.js'
 
 export interface ImageEngine {
   readonly type: EngineType
   readonly connect: (options: RemoteOptions) => Promise<Generator>
   readonly flags?: readonly string[]
   readonly seeds: 'kept' | 'ignored'
+  readonly family: VisionName
+  /** Rows of the golden case that it refuses, and words of the reason. */
+  readonly refused: Readonly<Record<number, string>>
+  /** Whether it can be given other weights of this model. */
+  readonly updates: boolean
 }
 
 const tolerance = 1e-4
 
-export function describeImages({ type, connect, flags = [], seeds }: ImageEngine): void {
-  describe(`images through ${type}`, async () => {
-    const { golden, sequences } = await readVisionCase('qwen2_5_vl')
-    const { directory } = visionDirectory('qwen2_5_vl')
-    const rows = golden.rows.flatMap(({ media }, i) =>
-      media.length > 0 && media.every(name => golden.media[name]!.kind === 'image') ? [i] : [],
-    )
+export function describeImages({ type, connect, flags = [], seeds, family, refused, updates }: ImageEngine): void {
+  describe(`images and videos of ${family} through ${type}`, async () => {
+    const { golden, sequences } = await readVisionCase(family)
+    const { directory } = visionDirectory(family)
+    const rows = golden.rows.flatMap(({ media }, i) => (media.length > 0 && !(i in refused) ? [i] : []))
     let engine: StartedEngine | undefined
     let url: string
     let model: LocalModel<'language'>
@@ -98,7 +101,8 @@ export function describeImages({ type, connect, flags = [], seeds }: ImageEngine
       const { logprobs } = found!.promptLogprobs!
       const expected = await scoreOf(ids, media)
       // Tokens of images have no log-probabilities everywhere.
-      const told = logprobs.map((value, i) => (Number.isNaN(value) && ids[i + 1] === 5 ? expected[i]! : value))
+      const isPlaceholder = (id: number | undefined) => id === 5 || id === 6
+      const told = logprobs.map((value, i) => (Number.isNaN(value) && isPlaceholder(ids[i + 1]) ? expected[i]! : value))
       const difference = largestDifference(told, expected)
       expect(difference).toBeLessThan(tolerance)
       return difference
@@ -117,12 +121,22 @@ export function describeImages({ type, connect, flags = [], seeds }: ImageEngine
         worst = Math.max(worst, await expectScored(generator, ids, media))
         expect(largestDifference(await scoreOf(ids, media), golden.rows[row]!.token_logprobs)).toBeLessThan(tolerance)
       }
-      console.log(`${type}: prompt log-probabilities differ by at most ${worst.toExponential(1)}`)
+      console.log(`${type}, ${family}: prompt log-probabilities differ by at most ${worst.toExponential(1)}`)
+    })
+
+    test('rows that the server cannot take are refused with the reason', async () => {
+      const generator = await connected()
+      for (const [row, words] of Object.entries(refused)) {
+        const [outcome] = await collect(generator.generate([request(Number(row))]))
+        expect(outcome).toMatchObject({ kind: 'rejected', reason: 'media-unsupported' })
+        expect((outcome as { message: string }).message).toContain(words)
+      }
     })
 
     test('samples, streams and hot first tokens see the image; no placeholder is sampled', async () => {
       const generator = await connected()
-      const [row] = rows as [number]
+      // A video, where the server takes one.
+      const row = rows.findLast(one => golden.media[golden.rows[one]!.media[0]!]!.kind === 'video') ?? rows[0]!
       const sampling = { seed: 3, maxNewTokens: 8, temperature: 1 }
       const seen: number[] = []
       const many = await samples(generator, [request(row, { promptId: 'p', n: 3, sampling })])
@@ -159,23 +173,23 @@ export function describeImages({ type, connect, flags = [], seeds }: ImageEngine
       const generator = await connected()
       const { patch, tokens } = model.config.decoder.vision!
       // Larger than its max_pixels.
-      const grid = [1, 16, 16] as const
+      const grid = [1, 20, 20] as const
       const pixels: MediaPixels = {
         kind: 'image',
         hash: 'large',
         grid,
-        frames: new Uint8Array(3 * (16 * patch) ** 2).fill(9),
+        frames: new Uint8Array(3 * (20 * patch) ** 2).fill(9),
       }
-      const promptIds = Int32Array.of(tokens.start, ...new Array<number>(64).fill(tokens.image), tokens.end, 20, 21)
-      const media = [{ pixels, runs: [{ start: 1, count: 64 }] }]
+      const promptIds = Int32Array.of(tokens.start, ...new Array<number>(100).fill(tokens.image), tokens.end, 20, 21)
+      const media = [{ pixels, runs: [{ start: 1, count: 100 }] }]
       const [outcome] = await collect(generator.generate([request(0, { id: 'large', promptIds, media })]))
       expect(outcome).toMatchObject({ kind: 'failed', reason: 'engine' })
       expect((outcome as { message: string }).message).toContain('preprocessor_config.json')
     })
 
-    test('new weights of the tower are used at once, also for an image that the server has seen', async () => {
+    const newWeights = async (): Promise<void> => {
       const generator = await connected()
-      const [row] = rows as [number]
+      const row = rows.at(-1)!
       const { ids, media } = sequences[row]!
       await expectScored(generator, ids, media)
       const before = await scoreOf(ids, media)
@@ -190,6 +204,8 @@ export function describeImages({ type, connect, flags = [], seeds }: ImageEngine
       await generator.updateWeights({ version: ++version, directory: out, proof })
       expect(generator.agreement!.difference).toBeLessThan(tolerance)
       for (const one of rows) await expectScored(generator, sequences[one]!.ids, sequences[one]!.media)
-    })
+    }
+    if (updates)
+      test('new weights of the tower are used at once, also for an image that the server has seen', newWeights)
   })
 }

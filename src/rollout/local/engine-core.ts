@@ -3,7 +3,7 @@
  * finished samples. A free place is filled in the next step, or after several where the device takes several at a time.
  */
 import { type Adapter, type LocalModel, MergedWeights, type PolicyVersion } from '../../model/index.js'
-import type { GenerationRequest, GeneratorCounts } from '../generator.js'
+import type { GenerationRequest, GeneratorCounts, Rejection } from '../generator.js'
 import { BlockPool, type SessionTokens } from './blocks.js'
 import { type BatchSource, buildBatch, type SamplingRow } from './build-batch.js'
 import type { LocalEngineOptions } from './engine-options.js'
@@ -126,6 +126,11 @@ export class EngineCore {
   }
 
   /** Takes a request and reports its tokens and outcomes to the listener. Returns a function that aborts it. Requests of a `caller` share turns. */
+  check(request: GenerationRequest): readonly Rejection[] | undefined {
+    const admitted = admit(request, { onOutcome() {} }, this.limits)
+    return admitted instanceof RequestState ? undefined : admitted
+  }
+
   submit(request: GenerationRequest, listener: Listener, caller: object): () => void {
     if (this.state === 'closed') throw new Error('the engine is closed')
     if (this.requestStates.has(request.id))

@@ -6,11 +6,13 @@ import type {
   Generator,
   GeneratorCapabilities,
   Outcome,
+  Rejection,
   WeightsUpdate,
 } from '../generator.js'
 import { OutcomeStream } from '../outcome-stream.js'
 import { EngineCore, type EngineCounts } from './engine-core.js'
 import type { LocalEngineOptions } from './engine-options.js'
+import type { Listener } from './request-state.js'
 
 export class LocalEngine implements Generator {
   private readonly core: EngineCore
@@ -70,6 +72,26 @@ export class LocalEngine implements Generator {
       asleep: core.isAsleep,
       submit: (request, onOutcome) => core.submit(request, { onOutcome, ...(onToken && { onToken }) }, caller),
     })
+  }
+
+  /** Most sequences that generate at a time. */
+  get maxSequences(): number {
+    return this.core.maxSequences
+  }
+
+  /** `generate` throws: no caller of `pause` will resume it. */
+  get asleep(): boolean {
+    return this.core.isAsleep
+  }
+
+  /** Takes one request, for callers that have a stream of their own; returns what aborts it. */
+  submit(request: GenerationRequest, listener: Listener, caller: object = this): () => void {
+    return this.core.submit(request, listener, caller)
+  }
+
+  /** Why a request cannot be answered, as `generate` would say it; undefined where it can. Throws for wrong sampling parameters. */
+  check(request: GenerationRequest): readonly Rejection[] | undefined {
+    return this.core.check(request)
   }
 
   abort(requestId: string): void {

@@ -55,7 +55,7 @@ export async function openEngine(directory: string, options: OpenOptions = {}): 
 }
 
 /** The end-of-sequence ids of a directory without a tokenizer. */
-async function configuredStops(directory: string, config: Readonly<Record<string, unknown>>): Promise<number[]> {
+export async function configuredStops(directory: string, config: Readonly<Record<string, unknown>>): Promise<number[]> {
   const file = join(directory, 'generation_config.json')
   const generation = existsSync(file) ? (JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>) : {}
   const ids = [generation.eos_token_id ?? fieldOf(config, 'eos_token_id') ?? []].flat()

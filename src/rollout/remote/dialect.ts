@@ -6,7 +6,7 @@ import type { TopLogprobs } from '../generator.js'
 import type { LogprobMeaning } from '../logprob-meaning.js'
 import type { ResolvedSampling, StructuredKind } from '../sampling.js'
 import { EngineError, ProtocolError, serverWords } from './errors.js'
-import type { SentItem } from './sent-media.js'
+import type { SentItem, SentMedia } from './sent-media.js'
 
 /** Sends HTTP requests to one server. Each has a deadline: it resolves with a status, or rejects with an `EngineError`. */
 export interface ServerConnection {
@@ -54,6 +54,10 @@ export interface ServerFacts {
   readonly media: readonly SentItem['kind'][]
   /** Why it reads no others. */
   readonly mediaNeeds?: string | undefined
+  /** Frames of a second that it takes for every video; undefined: what a request says, or the model reads no times. */
+  readonly videoRate?: number | undefined
+  /** Whether it hears sounds, or why not. Undefined: not asked. */
+  readonly audio?: 'heard' | { readonly missing: string } | undefined
   /** Facts that only the dialect reads. */
   readonly [further: string]: unknown
 }
@@ -64,9 +68,9 @@ export interface GenerationAttempt {
   readonly id: string
   /** The prompt, followed by the tokens sampled before. */
   readonly ids: Int32Array
-  /** Images and videos, in the order of their placeholders. Undefined: text alone. */
-  readonly media?: readonly SentItem[] | undefined
-  /** `ids` as JSON, shared by the samples of a prompt. With `media`, each item has one placeholder here. */
+  /** Images, videos and sounds. Undefined: text alone. */
+  readonly media?: SentMedia | undefined
+  /** `ids` as JSON, shared by the samples of a prompt. With `media`, each image and video has one placeholder here. */
   readonly idsJson: string
   readonly maxNewTokens: number
   readonly minNewTokens: number
@@ -132,7 +136,13 @@ export interface Dialect {
   /** Whether it takes requests. Cheap, and safe while it is paused. */
   isReady(server: ServerConnection): Promise<boolean>
 
-  generation(attempt: GenerationAttempt, facts: ServerFacts): { readonly path: string; readonly body: string }
+  /** Work of the server before a request with media; `generation` gets the result. Undefined: none is needed. */
+  prepare?(server: ServerConnection, attempt: GenerationAttempt, facts: ServerFacts): Promise<string> | undefined
+  generation(
+    attempt: GenerationAttempt,
+    facts: ServerFacts,
+    prepared?: string,
+  ): { readonly path: string; readonly body: string }
   /** Reads a whole, parsed answer. Throws a `ProtocolError` where it breaks the protocol. */
   answer(body: unknown, attempt: GenerationAttempt, facts: ServerFacts): GenerationAnswer
   /** Reads an answer without parsing all of it; undefined where it cannot. */

@@ -7,6 +7,12 @@ export class EngineError extends WhetstoneError {
   override readonly name: string = 'EngineError'
 }
 
+/** No engine generates any more. */
+export class EngineLostError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_ENGINE_LOST'
+  override readonly name = 'EngineLostError'
+}
+
 /** An answer that breaks the protocol. */
 export class ProtocolError extends EngineError {
   override readonly name = 'ProtocolError'

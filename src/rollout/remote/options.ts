@@ -5,6 +5,7 @@ import { isApiKey, parseServerUrl, type ServerUrl } from '../../http/index.js'
 import type { PolicyVersion } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import { EngineError } from './errors.js'
+import type { AudioConfig } from './sent-media.js'
 
 export interface RemoteOptions {
   /** Servers of the same model: one, or several that share the work. */
@@ -13,6 +14,8 @@ export interface RemoteOptions {
   readonly vocabSize: number
   /** Of a model that reads images and videos; needed for requests with media. `config.decoder.vision` of a local model has it. */
   readonly vision?: VisionConfig
+  /** Of a model that hears sounds; needed for requests with `audios`. */
+  readonly audio?: AudioConfig
   /** Needed for text and stop strings. */
   readonly tokenizer?: Tokenizer
   /** The served model's name. Default: the server's first model. */
@@ -52,7 +55,7 @@ export interface EngineEvent {
 export const eventLine = ({ url, message }: EngineEvent): string =>
   message.includes(url) ? message : `${url}: ${message}`
 
-type Optional = 'vision' | 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey' | 'signal' | 'proofTolerance'
+type Optional = 'vision' | 'audio' | 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey' | 'signal' | 'proofTolerance'
 
 export type ResolvedRemoteOptions = Required<Omit<RemoteOptions, 'urls' | Optional>> & {
   readonly [Name in Optional]: RemoteOptions[Name] | undefined
@@ -66,6 +69,7 @@ export function resolveRemoteOptions(options: RemoteOptions): ResolvedRemoteOpti
     addresses: urls.map(parseUrl),
     vocabSize: options.vocabSize,
     vision: options.vision,
+    audio: options.audio,
     tokenizer: options.tokenizer,
     model: options.model,
     modelDirectory: options.modelDirectory,

@@ -6,7 +6,7 @@ import { EngineError, serverWords, TransportError } from './errors.js'
 import type { ResolvedRemoteOptions } from './options.js'
 import { parseJson } from './parse-json.js'
 import type { Replica } from './replica.js'
-import { checkPromptIds, collapsedPrompt, sentItems } from './sent-media.js'
+import { checkPromptIds, collapsedPrompt, sentMedia } from './sent-media.js'
 
 type ProofText = Pick<WeightsProof, 'ids' | 'media'>
 
@@ -120,7 +120,7 @@ export class ProofCheck {
   private async score(replica: Replica, { ids, media = [] }: ProofText): Promise<Float32Array> {
     const { vocabSize, vision, controlTimeoutMs: timeoutMs } = this.options
     const isMedia = media.length > 0 && vision !== undefined
-    const sent = isMedia ? await sentItems(media, vision) : undefined
+    const sent = isMedia ? await sentMedia({ media, vision }) : undefined
     const attempt: GenerationAttempt = {
       id: `whetstone-proof-${process.pid}-${performance.now()}`,
       ids,
@@ -135,7 +135,8 @@ export class ProofCheck {
       promptLogprobs: 0,
       transport: 'whole',
     }
-    const { path, body } = this.dialect.generation(attempt, replica.facts)
+    const prepared = sent && (await this.dialect.prepare?.(replica.client, attempt, replica.facts))
+    const { path, body } = this.dialect.generation(attempt, replica.facts, prepared)
     const { status, text } = await replica.client.exchange({ method: 'POST', path, body, timeoutMs }).reply
     if (status !== 200)
       throw new EngineError(

@@ -21,7 +21,7 @@ import { ReplicaControl } from './replica-control.js'
 import { ReplicaPool } from './replica-pool.js'
 import { admitRequest, type RemoteLimits, type RequestListener } from './request-task.js'
 import { SampleTask } from './sample-task.js'
-import { sentItems } from './sent-media.js'
+import { sentMedia } from './sent-media.js'
 
 export class RemoteGenerator implements Generator {
   private readonly inFlight = new Map<string, readonly SampleTask[]>()
@@ -87,6 +87,7 @@ export class RemoteGenerator implements Generator {
       text: tokenizer !== undefined,
       tokens: true,
       media: this.limits.media.includes('image'),
+      audio: this.limits.audio === 'heard',
       structured,
       sleep: facts.every(({ sleep }) => sleep),
       weights: facts.some(({ control }) => control !== 'full')
@@ -133,16 +134,16 @@ export class RemoteGenerator implements Generator {
     const start = (): void => {
       for (const task of tasks) if (!task.outcome) this.pool.submit(task)
     }
-    const { media = [] } = request
-    if (media.length === 0) queueMicrotask(start)
+    const { media = [], audios = [] } = request
+    if (media.length + audios.length === 0) queueMicrotask(start)
     else
-      sentItems(media, this.limits.vision!)
+      sentMedia({ media, audios, vision: this.limits.vision, audio: this.options.audio })
         .then(sent => {
           admitted.sent = sent
           start()
         })
         .catch((error: unknown) => {
-          for (const task of tasks) task.fail('engine', `its images and videos: ${(error as Error).message}`)
+          for (const task of tasks) task.fail('engine', `its images, videos and sounds: ${(error as Error).message}`)
         })
     return () => {
       for (const task of tasks) this.pool.abort(task)
@@ -151,6 +152,10 @@ export class RemoteGenerator implements Generator {
 
   abort(requestId: string): void {
     for (const task of this.inFlight.get(requestId) ?? []) this.pool.abort(task)
+  }
+
+  release(session: string): void {
+    this.pool.release(session)
   }
 
   abortAll(): void {
@@ -187,7 +192,10 @@ export class RemoteGenerator implements Generator {
 }
 
 /** What all servers support. */
-function limitsOf(replicas: readonly Replica[], { vocabSize, tokenizer, vision }: ResolvedRemoteOptions): RemoteLimits {
+function limitsOf(
+  replicas: readonly Replica[],
+  { vocabSize, tokenizer, vision, audio }: ResolvedRemoteOptions,
+): RemoteLimits {
   const facts = replicas.filter(({ isConnected }) => isConnected).map(({ facts }) => facts)
   const [{ logprobs, structured }] = facts as [(typeof facts)[0] & object]
   const least = (value: (one: (typeof facts)[number]) => number): number => Math.min(...facts.map(value))
@@ -199,6 +207,11 @@ function limitsOf(replicas: readonly Replica[], { vocabSize, tokenizer, vision }
     mediaNeeds: vision
       ? facts.find(one => one.mediaNeeds !== undefined)?.mediaNeeds
       : 'the engine was connected without `vision`, the config of the tower',
+    videoRates: facts.flatMap(one => one.videoRate ?? []),
+    audio: audio
+      ? (facts.map(one => one.audio).find(heard => heard !== 'heard') ?? 'heard')
+      : { missing: 'the engine was connected without `audio`, which names the placeholder of a sound' },
+    audioId: audio?.token,
     logprobs,
     maxLength: least(one => one.maxLength),
     maxPromptLength: least(one => one.maxPromptLength),

@@ -327,12 +327,18 @@ export class ReplicaControl {
 
 /** Requests were checked against the limits of the first servers: a server that joins later must not be below them. */
 function checkFit(
-  { logprobs, maxLength, maxPromptLength, media, mediaNeeds }: ServerFacts,
+  { logprobs, maxLength, maxPromptLength, media, mediaNeeds, videoRate, audio }: ServerFacts,
   limits: RemoteLimits,
 ): void {
   const unread = limits.media.find(kind => !media.includes(kind))
   if (unread)
     throw new EngineError(`it reads no ${unread}s, and other servers do: ${mediaNeeds ?? 'it serves another model'}`)
+  if (videoRate !== undefined && limits.media.includes('video') && !limits.videoRates.includes(videoRate))
+    throw new EngineError(
+      `it takes ${videoRate} frames of a second for videos, and other servers do not: start all servers with the same options`,
+    )
+  if (limits.audio === 'heard' && typeof audio === 'object')
+    throw new EngineError(`it hears no sounds, and other servers do: ${audio.missing}`)
   if (logprobs !== limits.logprobs)
     throw new EngineError(
       `it gives ${logprobs} log-probabilities, not ${limits.logprobs}: start all servers with the same options`,

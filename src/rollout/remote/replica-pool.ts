@@ -20,6 +20,8 @@ export class ReplicaPool {
   private readonly avoided = new WeakMap<SampleTask, Replica>()
   /** Where the samples of a prompt were sent. */
   private readonly lastReplica = new Map<string, Replica>()
+  /** Where a session is: its server has the conversation in its cache. */
+  private readonly homes = new Map<string, Replica>()
   private timer: NodeJS.Timeout | undefined
   private isClosed = false
   /** Makes the ids of requests unique on a server that several engines use. */
@@ -97,8 +99,8 @@ export class ReplicaPool {
       const task = this.waiting[i]!
       const replica = this.choose(task)
       if (!replica) {
-        // A sample that avoids a server waits; later ones may not have to.
-        if (!this.avoided.has(task)) break
+        // A sample that avoids a server, or goes on at its own, waits; later ones may not have to.
+        if (!this.avoided.has(task) && !this.homeOf(task)) break
         i++
         continue
       }
@@ -113,7 +115,25 @@ export class ReplicaPool {
     const avoided = this.avoided.get(task)
     const usable = this.replicas.some(replica => replica !== avoided && replica.state === 'up' && !replica.unusable)
     const candidates = usable ? free.filter(replica => replica !== avoided) : free
-    return this.chooseFor(task.request.promptId, candidates)
+    const home = this.homeOf(task)
+    if (home) return candidates.find(replica => replica === home)
+    const chosen = this.chooseFor(task.request.promptId, candidates)
+    const { session } = task.request.request
+    if (session !== undefined && chosen) this.homes.set(session, chosen)
+    return chosen
+  }
+
+  /** The server of a task's session. One that is down, or that the task has to avoid, is left for another. */
+  private homeOf(task: SampleTask): Replica | undefined {
+    const { session } = task.request.request
+    const home = session === undefined ? undefined : this.homes.get(session)
+    if (!home || home.state === 'down' || home.unusable || home === this.avoided.get(task)) return undefined
+    return home
+  }
+
+  /** A session is over. */
+  release(session: string): void {
+    this.homes.delete(session)
   }
 
   /** The least loaded server, or the one that has the prompt in its cache unless that one is clearly fuller. */

@@ -1,12 +1,14 @@
 /** Checks a request, truncates its prompt, and makes it a task or refuses it. */
 import type { VisionConfig } from '../../decoder/index.js'
 import { mediaProblem } from '../../model/index.js'
+import type { MediaPixels } from '../../sequence/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { GenerateOptions, GenerationRequest, Outcome, Rejection } from '../generator.js'
 import { type LogprobMeaning, logprobsUnder } from '../logprob-meaning.js'
 import { type ResolvedSampling, resolveSampling, type StructuredKind, truncated } from '../sampling.js'
+import type { ServerFacts } from './dialect.js'
 import { checkHot } from './hot-first-token.js'
-import { collapsedPrompt, type SentItem } from './sent-media.js'
+import { collapsedPrompt, type SentItem, type SentMedia } from './sent-media.js'
 
 /** What all servers support. */
 export interface RemoteLimits {
@@ -23,6 +25,11 @@ export interface RemoteLimits {
   /** Kinds of media that all servers read, and why they read no others. */
   readonly media: readonly SentItem['kind'][]
   readonly mediaNeeds: string | undefined
+  /** Frame rates that servers take for all videos. */
+  readonly videoRates: readonly number[]
+  readonly audio: NonNullable<ServerFacts['audio']>
+  /** The placeholder of a sound. */
+  readonly audioId: number | undefined
 }
 
 export interface RequestListener {
@@ -34,8 +41,8 @@ export class RequestTask {
   readonly arrived = performance.now()
   /** Meanings of its samples' log-probabilities. */
   readonly meanings: ReturnType<typeof logprobsUnder>
-  /** Its images and videos; made before its samples are sent. */
-  sent: readonly SentItem[] | undefined
+  /** Its images, videos and sounds; made before its samples are sent. */
+  sent: SentMedia | undefined
   private json: string | undefined
 
   constructor(
@@ -79,11 +86,11 @@ export function admitRequest(
   const { structured } = request.sampling
   if (structured && limits.structuredNeeds !== undefined && !limits.structured.includes(structured.kind))
     throw new RangeError(`structured: ${structured.kind} needs ${limits.structuredNeeds}`)
-  const { vocabSize, vision } = limits
+  const { vocabSize, vision, audioId } = limits
   const asked = resolveSampling(request.sampling, { vocabSize, n, structured: limits.structured })
-  // A placeholder that was sampled would have no image.
-  const never = vision ? { forbiddenIds: [...new Set([...asked.forbiddenIds, ...Object.values(vision.tokens)])] } : {}
-  const sampling = { ...asked, ...never }
+  // A placeholder that was sampled would have no image and no sound.
+  const placeholders = [...Object.values(vision?.tokens ?? {}), ...(audioId === undefined ? [] : [audioId])]
+  const sampling = { ...asked, forbiddenIds: [...new Set([...asked.forbiddenIds, ...placeholders])] }
   checkSampling(sampling, limits)
   const promptIds = truncated(request.promptIds, sampling.truncatePromptTokens)
   const refused = refuse(request, promptIds, limits)
@@ -111,14 +118,24 @@ function refuse(
   { vocabSize, maxLength, maxPromptLength, ...limits }: RemoteLimits,
 ): Pick<Rejection, 'kind' | 'reason' | 'message'> | undefined {
   const rejected = (reason: Rejection['reason'], message: string) => ({ kind: 'rejected' as const, reason, message })
-  if (audios.length > 0) return rejected('media-unsupported', 'this engine takes no sounds')
+  if (audios.length > 0 && limits.audio !== 'heard')
+    return rejected('media-unsupported', `sounds: ${limits.audio.missing}`)
+  const places = promptIds.filter(id => id === limits.audioId).length
+  if (limits.audioId !== undefined && places !== audios.length)
+    return rejected('media-mismatch', `the prompt has ${places} placeholders of sounds, and ${audios.length} sounds`)
   const unread = media.find(({ pixels }) => !limits.media.includes(pixels.kind))
   if (unread)
     return rejected('media-unsupported', `${unread.pixels.kind}s: ${limits.mediaNeeds ?? 'the servers take only text'}`)
-  if (media.length > 0 && promptIds.length < whole.length)
+  const [rate] = limits.videoRates.filter(one => media.some(({ pixels }) => !hasRate(pixels, one, limits.vision!)))
+  if (rate !== undefined)
+    return rejected(
+      'media-unsupported',
+      `videos: the server takes ${rate} frames of a second for every video, and this one has another rate; start vLLM with --media-io-kwargs '{"video": {"fps": RATE, "num_frames": -1}}'`,
+    )
+  if (media.length + audios.length > 0 && promptIds.length < whole.length)
     return rejected(
       'prompt-too-long',
-      `the prompt has ${whole.length} tokens and images or videos; only text is truncated`,
+      `the prompt has ${whole.length} tokens and images, videos or sounds; only text is truncated`,
     )
   if (promptIds.length === 0) return rejected('empty-prompt', 'the prompt has no tokens')
   const longest = Math.min(maxPromptLength, maxLength - 1)
@@ -133,3 +150,6 @@ function refuse(
   const problem = limits.vision && mediaProblem(promptIds, media, limits.vision)
   return problem === undefined ? undefined : rejected('media-mismatch', problem)
 }
+
+const hasRate = ({ kind, secondsPerGrid }: MediaPixels, rate: number, { temporalPatch }: VisionConfig): boolean =>
+  kind === 'image' || secondsPerGrid === undefined || Math.abs(temporalPatch / secondsPerGrid - rate) < 1e-6 * rate

@@ -77,9 +77,12 @@ export class RunningAttempt {
 
   private async run({ dialect, vocabSize, timeoutMs, onTokens }: AttemptOptions): Promise<AttemptEnd> {
     const { attempt, replica } = this
-    const { path, body } = dialect.generation(attempt, replica.facts)
-    const sent = { method: 'POST', path, body, timeoutMs } as const
+    const { facts, client } = replica
     try {
+      const prepared = attempt.media && (await dialect.prepare?.(client, attempt, facts))
+      if (this.cancelled) return { kind: 'cancelled', reason: this.cancelled }
+      const { path, body } = dialect.generation(attempt, facts, prepared)
+      const sent = { method: 'POST', path, body, timeoutMs } as const
       if (attempt.transport === 'stream') await this.stream(dialect, { vocabSize, onTokens }, sent)
       else {
         this.exchange = replica.client.exchange({ ...sent, reads: 'in turn' })

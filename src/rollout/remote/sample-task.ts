@@ -4,7 +4,7 @@
  */
 import type { PolicyVersion } from '../../model/index.js'
 import { joinIds } from '../../sequence/index.js'
-import type { Outcome, Sample, SampleLogprobs, TopLogprobs, VersionSpan } from '../generator.js'
+import type { FailureReason, Outcome, Sample, SampleLogprobs, TopLogprobs, VersionSpan } from '../generator.js'
 import type { GenerationAnswer, GenerationAttempt, ServerFacts } from './dialect.js'
 import { attemptSeed, drawHot, hotQuestion, isHot } from './hot-first-token.js'
 import type { RequestTask } from './request-task.js'
@@ -190,7 +190,7 @@ export class SampleTask {
     return named
   }
 
-  fail(reason: 'timeout' | 'unreachable' | 'protocol' | 'engine', message: string): void {
+  fail(reason: Exclude<FailureReason, 'non-finite'>, message: string): void {
     this.settle({ kind: 'failed', ...this.identity, reason, message })
   }
 

@@ -1,8 +1,15 @@
-/** Finds out whether an SGLang server reads images. */
+/** Finds out whether an SGLang server reads images and hears sounds. */
 import type { VisionConfig } from '../../decoder/index.js'
 import type { ServerConnection, ServerFacts } from '../remote/dialect.js'
 import { serverWords } from '../remote/errors.js'
-import { imageUrl, probeImage, readsProbeImage } from '../remote/sent-media.js'
+import {
+  type AudioConfig,
+  hearsProbeSound,
+  imageUrl,
+  probeImage,
+  probeSound,
+  readsProbeMedia,
+} from '../remote/sent-media.js'
 
 const probeMs = 120_000
 
@@ -22,8 +29,27 @@ export async function mediaOf(
   })
   if (status !== 200)
     return { media: [], mediaNeeds: `the server does not read images (it answered ${status}: ${serverWords(text)})` }
-  const problem = readsProbeImage(text, vision)
+  const problem = readsProbeMedia(text, 'image', vision)
   if (problem !== undefined) return { media: [], mediaNeeds: problem }
-  // It resizes frames by another method before its processor does, so that the model would see other pixels than the trainer's.
-  return { media: ['image'], mediaNeeds: 'SGLang resizes videos before the processor of the model does' }
+  return {
+    media: ['image'],
+    mediaNeeds:
+      'SGLang takes videos only as files, chooses and resizes their frames itself, and encodes the text of the prompt again',
+  }
+}
+
+export async function audioOf(server: ServerConnection, audio: AudioConfig): Promise<ServerFacts['audio']> {
+  const { status, text } = await server.request('POST', '/generate', {
+    body: {
+      input_ids: [audio.token],
+      audio_data: [probeSound()],
+      sampling_params: { max_new_tokens: 1, temperature: 0 },
+      return_prompt_token_ids: true,
+    },
+    timeoutMs: probeMs,
+  })
+  if (status !== 200)
+    return { missing: `the server does not hear sounds (it answered ${status}: ${serverWords(text)})` }
+  const problem = hearsProbeSound(text, audio)
+  return problem === undefined ? 'heard' : { missing: problem }
 }

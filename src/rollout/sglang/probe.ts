@@ -11,7 +11,8 @@ import {
 } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
 import { parseJson } from '../remote/parse-json.js'
-import { mediaOf } from './probe-media.js'
+import type { AudioConfig } from '../remote/sent-media.js'
+import { audioOf, mediaOf } from './probe-media.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -26,7 +27,12 @@ export async function inspect(server: ServerConnection): Promise<InspectedServer
   return { software, control: undefined, keepsTiedHead: false }
 }
 
-export async function probe(server: ServerConnection, vision: VisionConfig | undefined): Promise<ServerFacts> {
+interface ProbeOptions {
+  readonly vision: VisionConfig | undefined
+  readonly audio: AudioConfig | undefined
+}
+
+export async function probe(server: ServerConnection, { vision, audio }: ProbeOptions): Promise<ServerFacts> {
   const info = await serverInfo(server)
   const software = typeof info.version === 'string' ? info.version : 'of an unknown version'
   await checkModel(server)
@@ -53,6 +59,7 @@ export async function probe(server: ServerConnection, vision: VisionConfig | und
     structured: grammar ? ['regex', 'json-schema', 'ebnf'] : [],
     structuredNeeds: 'a server with a tokenizer and a --grammar-backend, such as xgrammar',
     ...(vision ? { ...(await mediaOf(server, vision)), imageId: vision.tokens.image } : { media: [] }),
+    ...(audio ? { audio: await audioOf(server, audio) } : {}),
     tokenizer,
     incremental: info.incremental_streaming_output === true,
   }

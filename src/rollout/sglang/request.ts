@@ -1,6 +1,6 @@
 /** Writes SGLang's generation requests. Pure. */
 import type { GenerationAttempt, ServerFacts } from '../remote/dialect.js'
-import { imageUrl, type SentItem } from '../remote/sent-media.js'
+import { imageUrl, type SentMedia } from '../remote/sent-media.js'
 import type { StructuredOutput } from '../sampling.js'
 
 /** Makes a probability 0 at any temperature. */
@@ -27,17 +27,23 @@ export function generationRequest(attempt: GenerationAttempt, facts: ServerFacts
   return { path: '/generate', body: `{"input_ids":${idsJson},${mediaFields(media)}${JSON.stringify(rest).slice(1)}` }
 }
 
-const imagesJson = new WeakMap<readonly SentItem[], string>()
+const dataJson = new WeakMap<SentMedia, string>()
 
-/** Only images: a server with videos would encode the text of the prompt again. */
-function mediaFields(media: readonly SentItem[] | undefined): string {
+/** Images and sounds. With images alone the server keeps the ids; beside sounds it encodes the text of the prompt again. */
+function mediaFields(media: SentMedia | undefined): string {
   if (!media) return ''
-  let json = imagesJson.get(media)
+  let json = dataJson.get(media)
   if (json === undefined) {
-    json = JSON.stringify(media.map(({ frames }) => imageUrl(frames[0]!)))
-    imagesJson.set(media, json)
+    const { items, audios } = media
+    const images = items.map(({ frames }) => imageUrl(frames[0]!))
+    const given = {
+      ...(images.length > 0 ? { image_data: images } : {}),
+      ...(audios.length > 0 ? { audio_data: audios } : {}),
+    }
+    json = `${JSON.stringify(given).slice(1, -1)},`
+    dataJson.set(media, json)
   }
-  return `"image_data":${json},"return_prompt_token_ids":true,`
+  return `${json}"return_prompt_token_ids":true,`
 }
 
 function samplingParams(attempt: GenerationAttempt, facts: ServerFacts): Readonly<Record<string, unknown>> {

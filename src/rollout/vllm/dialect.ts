@@ -1,6 +1,7 @@
 /** vLLM's protocol: `/v1/completions` with token ids, and `/inference/v1/generate` where the server has it. */
 import type { VisionConfig } from '../../decoder/index.js'
 import type { Dialect } from '../remote/dialect.js'
+import type { AudioConfig } from '../remote/sent-media.js'
 import {
   completionsAnswer,
   completionsReader,
@@ -11,6 +12,7 @@ import {
 } from './answers.js'
 import * as control from './control.js'
 import { generationBody } from './generation.js'
+import { prepareMedia } from './prepared-media.js'
 import { inspect, probe } from './probe.js'
 
 interface VllmOptions {
@@ -18,13 +20,16 @@ interface VllmOptions {
   readonly model?: string | undefined
   /** Of a model that reads images: the probe finds out whether the server does too. */
   readonly vision?: VisionConfig | undefined
+  /** Of a model that hears sounds, likewise. */
+  readonly audio?: AudioConfig | undefined
 }
 
-export function vllmDialect({ model, vision }: VllmOptions = {}): Dialect {
+export function vllmDialect({ model, vision, audio }: VllmOptions = {}): Dialect {
   return {
     type: 'vllm',
     inspect: server => inspect(server, model),
-    probe: server => probe(server, { wanted: model, vision }),
+    probe: server => probe(server, { wanted: model, vision, audio }),
+    prepare: prepareMedia,
     generation: generationBody,
     answer: (body, attempt, facts) =>
       facts.route === 'tokens' ? tokensAnswer(body, attempt) : completionsAnswer(body, attempt),

@@ -1,6 +1,6 @@
 /** Writes generation requests. Sends every parameter: for a missing one the server takes the model's default, not ours. */
 import type { GenerationAttempt, ServerFacts } from '../remote/dialect.js'
-import { framesUrl, imageUrl, type SentItem } from '../remote/sent-media.js'
+import { framesUrl, imageUrl, type SentItem, type SentMedia } from '../remote/sent-media.js'
 import type { StructuredOutput } from '../sampling.js'
 
 /** vLLM 0.28 and later take no more stop strings. The client finds all of them again in the text. */
@@ -48,27 +48,38 @@ function structuredFields(structured: StructuredOutput): Record<string, unknown>
   }
 }
 
-const partsJson = new WeakMap<readonly SentItem[], string>()
+const partsJson = new WeakMap<SentMedia, string>()
 
 /** Megabytes for some prompts: written once for all samples. The server puts the expanded prompt into its answer. */
 function mediaFields({ media }: GenerationAttempt): string {
   if (!media) return ''
   let json = partsJson.get(media)
   if (json === undefined) {
-    json = JSON.stringify(media.map(contentPart))
+    const sounds = media.audios.map(url => ({ type: 'audio_url', url }))
+    json = JSON.stringify([...media.items.map(contentPart), ...sounds])
     partsJson.set(media, json)
   }
   return `"content_parts":${json},"return_token_ids":true,`
 }
 
-function contentPart({ kind, frames, fps }: SentItem): object {
+interface ContentPart {
+  readonly type: 'image_url' | 'video_url'
+  readonly url: string
+  readonly fps?: number
+}
+
+export function contentPart({ kind, frames, fps }: SentItem): ContentPart {
   if (kind === 'image') return { type: 'image_url', url: imageUrl(frames[0]!) }
   // vLLM ignores the rate, `whetstone serve` reads it.
   return { type: 'video_url', url: framesUrl(frames), ...(fps === undefined ? {} : { fps }) }
 }
 
-/** Puts the prompt's ids in as JSON text: they are written once for all samples. */
-export function generationBody(attempt: GenerationAttempt, facts: ServerFacts): { path: string; body: string } {
+/** Puts the prompt's ids in as JSON text: they are written once for all samples. Prepared media go with the expanded prompt. */
+export function generationBody(
+  attempt: GenerationAttempt,
+  facts: ServerFacts,
+  prepared?: string,
+): { path: string; body: string } {
   const head = JSON.stringify({
     model: attempt.adapter ?? facts.model,
     request_id: attempt.id,
@@ -79,7 +90,11 @@ export function generationBody(attempt: GenerationAttempt, facts: ServerFacts): 
     const params = JSON.stringify({ ...fields, detokenize: attempt.sampling.stop.length > 0 })
     return {
       path: '/inference/v1/generate',
-      body: `${head},"token_ids":${attempt.idsJson},${mediaFields(attempt)}"sampling_params":${params}}`,
+      body: `${head},${
+        prepared === undefined
+          ? `"token_ids":${attempt.idsJson},${mediaFields(attempt)}`
+          : `"token_ids":[${attempt.ids.join(',')}],"features":${prepared},"return_token_ids":true,`
+      }"sampling_params":${params}}`,
     }
   }
   const params = JSON.stringify({ ...fields, return_token_ids: true, return_tokens_as_token_ids: true })

@@ -12,10 +12,11 @@ import {
   stepError,
 } from '../remote/dialect.js'
 import { EngineError, ProtocolError } from '../remote/errors.js'
+import type { AudioConfig } from '../remote/sent-media.js'
 import { resolveSampling } from '../sampling.js'
 import { completionsAnswer, tokensAnswer } from './answers.js'
 import { generationBody } from './generation.js'
-import { mediaOf } from './probe-media.js'
+import { audioOf, mediaOf } from './probe-media.js'
 
 /** vLLM's highest temperature. */
 const maxTemperature = 2
@@ -39,9 +40,10 @@ export async function inspect(server: ServerConnection, wanted: string | undefin
 interface ProbeOptions {
   readonly wanted: string | undefined
   readonly vision: VisionConfig | undefined
+  readonly audio: AudioConfig | undefined
 }
 
-export async function probe(server: ServerConnection, { wanted, vision }: ProbeOptions): Promise<ServerFacts> {
+export async function probe(server: ServerConnection, { wanted, vision, audio }: ProbeOptions): Promise<ServerFacts> {
   const software = await versionOf(server)
   const { model, maxLength, isOurs } = await modelOf(server, wanted)
   const hasControl = await isThere(server, '/is_paused')
@@ -64,6 +66,7 @@ export async function probe(server: ServerConnection, { wanted, vision }: ProbeO
     keepsTiedHead: !isOurs && keepsTiedHead(software),
     ...(isOurs ? { structured: [] } : structuredOf(software)),
     ...(vision ? await mediaOf(server, { model, route, vision, isOurs }) : { media: [] }),
+    ...(audio ? { audio: await audioOf(server, { model, route, audio }) } : {}),
     route,
     namesWeights,
   }

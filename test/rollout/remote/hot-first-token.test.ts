@@ -19,6 +19,9 @@ const limits: RemoteLimits = {
   vision: undefined,
   media: [],
   mediaNeeds: undefined,
+  videoRates: [],
+  audio: { missing: 'ears' },
+  audioId: undefined,
 }
 const values = [-0.5, -1.2, -2.5, -3, -3.1, -6]
 const answer = {

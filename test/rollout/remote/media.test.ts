@@ -1,6 +1,4 @@
 /** Images and videos through clients of servers: what is sent, what must come back, and servers that do otherwise. */
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { serve } from '../../../src/api/index.js'
@@ -15,6 +13,7 @@ import {
 } from '../../../src/rollout/index.js'
 import { collapsedPrompt } from '../../../src/rollout/remote/sent-media.js'
 import { atEnd } from '../../support/at-end.js'
+import { type MediaServerOptions, mediaServer, soundTokens } from '../../support/doubles/media-server.js'
 import { completed, loadModel } from '../../support/generation.js'
 import { tokenizer } from '../../support/tokenizers.js'
 import { visionDirectory, visionTemplate } from '../../support/vision-directory.js'
@@ -97,80 +96,6 @@ describe.each(visionFamilies)('%s', async name => {
   })
 })
 
-/** A server that speaks vLLM's or SGLang's protocol as far as images go, and does wrong what a test says. */
-type Fault = 'none' | 'text-only' | 'ignores' | 'expands-twice' | 'silent' | 'later'
-
-async function double(fault: Fault): Promise<{ url: string; bodies: Record<string, unknown>[] }> {
-  const bodies: Record<string, unknown>[] = []
-  const http = createServer(async (request, response) => {
-    const say = (status: number, json: object) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
-    const path = request.url!.split('?')[0]!
-    const body = await bodyOf(request)
-    if (path === '/version') return say(200, { version: '0.32.0' })
-    if (path === '/v1/models')
-      return say(200, { data: [{ id: 'm', owned_by: 'vllm', parent: null, max_model_len: 512 }] })
-    if (path === '/server_info') return say(200, { version: '0.5.23', max_req_input_len: 500 })
-    if (path === '/model_info') return say(200, { is_generation: true })
-    if (path === '/health' || path === '/ready' || path === '/continue_generation') return say(200, {})
-    if (path !== '/inference/v1/generate' && path !== '/generate') return say(404, { detail: 'Not Found' })
-    bodies.push(body)
-    const isVllm = path === '/inference/v1/generate'
-    const ids = (isVllm ? body.token_ids : body.input_ids) as number[]
-    const urls = isVllm
-      ? ((body.content_parts ?? []) as { url: string }[]).map(({ url }) => url)
-      : ((body.image_data ?? []) as string[])
-    if (urls.length > 0 && fault === 'text-only') return say(400, { error: { message: 'm is not a multimodal model' } })
-    const wrong = fault === 'later' ? bodies.filter(one => one.content_parts ?? one.image_data).length > 1 : true
-    const prompt = await expanded(ids, fault === 'ignores' || (fault === 'later' && wrong) ? [] : urls, fault)
-    const told = fault === 'silent' ? {} : { prompt_token_ids: prompt }
-    const { temperature, top_k } = (body.sampling_params ?? {}) as { temperature: number; top_k: number }
-    const logprob = temperature === 2 && top_k === 1 ? 0 : -1
-    if (isVllm)
-      return say(200, {
-        choices: [
-          {
-            index: 0,
-            token_ids: [9],
-            finish_reason: 'length',
-            logprobs: { content: [{ token_id: 9, logprob, rank: 1, top_logprobs: [] }] },
-          },
-        ],
-        ...told,
-      })
-    return say(200, {
-      output_ids: [9],
-      meta_info: {
-        finish_reason: { type: 'length' },
-        output_token_logprobs: [[-1, 9, null]],
-        output_top_logprobs: [[[-1, 9, null]]],
-      },
-      ...told,
-    })
-  })
-  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
-  atEnd(() => http.close())
-  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, bodies }
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
-  const parts: Buffer[] = []
-  for await (const part of request) parts.push(part as Buffer)
-  return parts.length === 0 ? {} : JSON.parse(Buffer.concat(parts).toString())
-}
-
-/** As servers do: the first placeholders, one for each image, become as many as its patches make. */
-async function expanded(ids: readonly number[], urls: readonly string[], fault: Fault): Promise<number[]> {
-  const sizes = await Promise.all(
-    urls.map(async url => {
-      const { width, height } = await sharp(Buffer.from(url.slice(url.indexOf(',') + 1), 'base64')).metadata()
-      return (width * height) / 28 ** 2
-    }),
-  )
-  const once = ids.flatMap(id => (id === 5 && sizes.length > 0 ? new Array<number>(sizes.shift()!).fill(5) : [id]))
-  return fault === 'expands-twice' ? once.flatMap(id => (id === 5 ? [5, 5] : [id])) : once
-}
-
 describe('servers that do otherwise', async () => {
   const [, one] = await requestsOf('qwen2_5_vl')
   const { config } = await loadModel('qwen2_5_vl')
@@ -180,17 +105,20 @@ describe('servers that do otherwise', async () => {
     ['vllm', connectVllm],
     ['sglang', connectSglang],
   ] as const
-  const connected = async (connect: typeof connectVllm, fault: Fault, more = {}) => {
-    const it = await double(fault)
+  const connected = async (connect: typeof connectVllm, server: MediaServerOptions = {}, more = {}) => {
+    const it = await mediaServer(server)
     const generator = await connect({ urls: [it.url], vocabSize: 2000, vision, ...more })
     atEnd(() => generator.close())
     return { generator, ...it }
   }
+  const only = async (generator: Generator, asked: GenerationRequest) => [
+    ...(await outcomes(generator, [asked])).values(),
+  ]
 
   test.each(clients)(
     '%s: the double itself is read; placeholders are forbidden and pixels arrive whole',
     async (type, connect) => {
-      const { generator, bodies } = await connected(connect, 'none')
+      const { generator, bodies } = await connected(connect)
       expect(generator.capabilities.media).toBe(true)
       expect((await outcomes(generator, [request])).get('row 1/0')).toMatchObject({ kind: 'completed' })
       const body = bodies.at(-1)!
@@ -212,7 +140,7 @@ describe('servers that do otherwise', async () => {
       ['expands-twice', undefined],
       ['silent', 'does not say which tokens'],
     ] as const) {
-      const { generator } = await connected(connect, fault)
+      const { generator } = await connected(connect, { fault })
       const outcome = (await outcomes(generator, [request])).get('row 1/0')!
       if (words === undefined) {
         // A trial image of twice as many tokens is still an image; the prompt is not ours.
@@ -230,14 +158,14 @@ describe('servers that do otherwise', async () => {
   })
 
   test.each(clients)('%s: an image that is lost on the way is a failure, not a sample', async (_, connect) => {
-    const { generator } = await connected(connect, 'later')
+    const { generator } = await connected(connect, { fault: 'later' })
     const outcome = (await outcomes(generator, [request])).get('row 1/0')!
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'engine' })
     expect((outcome as { message: string }).message).toContain('read another prompt')
   })
 
   test('what does not fit is refused before it is sent', async () => {
-    const { generator, bodies } = await connected(connectVllm, 'none')
+    const { generator, bodies } = await connected(connectVllm, { videoKwargs: null })
     const before = bodies.length
     const text = { ...request, media: [] }
     const cut = {
@@ -246,17 +174,136 @@ describe('servers that do otherwise', async () => {
     }
     const [, , , , film] = await requestsOf('qwen2_5_vl')
     for (const [asked, reason, words] of [
-      [text, 'media-mismatch', 'placeholders, and media for 0'],
+      [text, 'media-mismatch', 'placeholders of images, and images for 0'],
       [cut, 'prompt-too-long', 'only text is truncated'],
-      [{ ...film!, sampling: request.sampling }, 'media-unsupported', 'frame rate'],
+      [{ ...film!, sampling: request.sampling }, 'media-unsupported', '--trust-request-mm-kwargs'],
     ] as const) {
       const [outcome] = [...(await outcomes(generator, [asked])).values()]
       expect(outcome).toMatchObject({ kind: 'rejected', reason })
       expect((outcome as { message: string }).message).toContain(words)
     }
-    const blind = await connected(connectVllm, 'none', { vision: undefined })
+    const blind = await connected(connectVllm, {}, { vision: undefined })
     const [outcome] = [...(await outcomes(blind.generator, [request])).values()]
     expect(outcome).toMatchObject({ kind: 'rejected', reason: 'media-unsupported' })
     expect(bodies.length).toBe(before)
+  })
+
+  const film = { ...(await requestsOf('qwen2_5_vl'))[5]!, sampling: request.sampling }
+
+  test('a video with its own frame rate is prepared by vLLM once, and goes with the expanded prompt', async () => {
+    const { generator, bodies, prepared } = await connected(connectVllm, { trusts: true })
+    const before = prepared.length
+    expect((await only(generator, { ...film, n: 3 })).map(({ kind }) => kind)).toEqual(new Array(3).fill('completed'))
+    // The image and the video of the prompt, for all samples.
+    expect(prepared.slice(before).map(one => one.media_io_kwargs)).toEqual([
+      undefined,
+      { video: { fps: 3, num_frames: -1 } },
+    ])
+    const { token_ids, features, content_parts } = bodies.at(-1)! as {
+      features: Record<string, Record<string, object[]>>
+    } & (typeof bodies)[0]
+    expect(content_parts).toBeUndefined()
+    expect(token_ids).toEqual([...film.promptIds])
+    const runs = film.media!.map(({ runs: [run] }) => ({ offset: run!.start, length: run!.count }))
+    expect(features.mm_placeholders).toEqual({ image: [runs[0]], video: [runs[1]] })
+    expect(features.mm_hashes).toEqual({ image: [`hash ${before + 1}`], video: [`hash ${before + 2}`] })
+    expect(features.kwargs_data).toEqual({ image: [`pixels ${before + 1}`], video: [`pixels ${before + 2}`] })
+  })
+
+  test('a server with one frame rate takes videos of that rate, and says so of others', async () => {
+    const fits = await connected(connectVllm, { videoKwargs: { fps: 3 } })
+    expect(await only(fits.generator, film)).toMatchObject([{ kind: 'completed' }])
+    expect(fits.bodies.at(-1)!.content_parts).toMatchObject([{ type: 'image_url' }, { type: 'video_url' }])
+    // What a server takes that says nothing: 1.
+    const other = await connected(connectVllm)
+    expect(await only(other.generator, film)).toMatchObject([
+      { kind: 'rejected', reason: 'media-unsupported', message: expect.stringContaining('takes 1 frames of a second') },
+    ])
+    const texts = (await loadModel('qwen3_vl')).config.decoder.vision!
+    const third = await connected(connectVllm, { times: 'text', trusts: true }, { vision: texts })
+    const asked = { ...(await requestsOf('qwen3_vl'))[4]!, sampling: request.sampling }
+    expect(await only(third.generator, asked)).toMatchObject([
+      { kind: 'rejected', message: expect.stringContaining('--media-io-kwargs') },
+    ])
+    expect(third.generator.capabilities.media).toBe(true)
+  })
+
+  test('SGLang takes no videos, and the reason is said', async () => {
+    const { generator } = await connected(connectSglang)
+    expect(await only(generator, film)).toMatchObject([
+      { kind: 'rejected', reason: 'media-unsupported', message: expect.stringContaining('only as files') },
+    ])
+  })
+
+  test('both phases of a hot first token carry the image, and the video as it was prepared', async () => {
+    const { generator, bodies } = await connected(connectVllm, { trusts: true })
+    const sampling = { seed: 1, maxNewTokens: 2, temperature: 1, firstTemperature: 5, topK: 3, ignoreEos: true }
+    for (const asked of [request, film]) {
+      const before = bodies.length
+      expect(await only(generator, { ...asked, sampling })).toMatchObject([{ kind: 'completed' }])
+      const [first, second] = bodies.slice(before) as [Record<string, number[]>, Record<string, number[]>]
+      const field = asked === film ? 'features' : 'content_parts'
+      expect(second[field]).toEqual(first[field])
+      expect(second[field]).toBeDefined()
+      expect(second.token_ids!.slice(0, -1)).toEqual(first.token_ids)
+    }
+  })
+
+  describe('sounds', async () => {
+    const audioId = 7
+    const clip = { bytes: Uint8Array.of(1, 2, 3), samplingRate: 16_000, mimeType: 'audio/wav' }
+    const heard: GenerationRequest = {
+      id: 'heard',
+      promptIds: Int32Array.of(20, audioId, 21, audioId, 22),
+      audios: [clip, { ...clip, bytes: Uint8Array.of(4) }],
+      sampling: request.sampling,
+    }
+    const audio = { token: audioId }
+
+    test.each(clients)(
+      '%s: go beside the ids, are forbidden to be sampled, and the prompt is compared',
+      async (type, connect) => {
+        const { generator, bodies } = await connected(connect, { audioId }, { audio })
+        expect(generator.capabilities.audio).toBe(true)
+        const [outcome] = await only(generator, heard)
+        expect(completed(outcome).promptIds).toEqual(heard.promptIds)
+        const body = bodies.at(-1)!
+        const urls = ['data:audio/wav;base64,AQID', 'data:audio/wav;base64,BA==']
+        if (type === 'vllm') expect(body.content_parts).toEqual(urls.map(url => ({ type: 'audio_url', url })))
+        else expect(body.audio_data).toEqual(urls)
+        const { logit_bias } = body.sampling_params as { logit_bias: Record<string, number> }
+        expect(Object.keys(logit_bias)).toContain(String(audioId))
+        expect(soundTokens).toBeGreaterThan(1)
+        // An image beside them.
+        const both = { ...request, promptIds: Int32Array.of(...request.promptIds, audioId), audios: [clip] }
+        expect(await only(generator, both)).toMatchObject([{ kind: 'completed' }])
+      },
+    )
+
+    test.each(clients)('%s: a server that is deaf says why, also one that ignores them', async (_, connect) => {
+      for (const [server, options, words] of [
+        [{}, { audio }, 'does not hear sounds (it answered 400'],
+        [{ audioId, fault: 'ignores' }, { audio }, 'ignores sounds'],
+        [{ audioId }, {}, 'connected without `audio`'],
+      ] as const) {
+        const { generator } = await connected(connect, server, options)
+        expect(generator.capabilities.audio).toBe(false)
+        expect(await only(generator, heard)).toMatchObject([
+          { kind: 'rejected', reason: 'media-unsupported', message: expect.stringContaining(words) },
+        ])
+      }
+      const lost = await connected(connect, { audioId, fault: 'later' }, { audio, vision: undefined })
+      expect(
+        await only(lost.generator, { ...heard, promptIds: Int32Array.of(20, audioId), audios: [clip] }),
+      ).toMatchObject([{ kind: 'failed', message: expect.stringContaining('read another prompt') }])
+      const { generator } = await connected(connect, { audioId }, { audio })
+      expect(await only(generator, { ...heard, audios: [clip] })).toMatchObject([
+        {
+          kind: 'rejected',
+          reason: 'media-mismatch',
+          message: expect.stringContaining('2 placeholders of sounds, and 1'),
+        },
+      ])
+    })
   })
 })

@@ -38,6 +38,38 @@ describe.concurrent.each(kinds)('$name', kind => {
     expect(prompts.reduce((a, b) => a + b)).toBeLessThan(48)
   })
 
+  test('a session stays with its server, and leaves it when that one is gone', async () => {
+    const { generator, servers } = await world(kind, { servers: 3, maxInFlight: 2 })
+    for (const { engine } of servers) engine.msPerToken = 1
+    const turn = (session: number, turn: number): GenerationRequest => ({
+      ...greedy(`s${session} ${turn}`, { promptIds: [9, 8, 7, session + 1, ...Array(turn).fill(5)] }),
+      promptId: `s${session}/turn ${turn}`,
+      session: `s${session}`,
+    })
+    const homes = (): number[][] =>
+      Array.from({ length: 9 }, (_, session) =>
+        servers.flatMap((server, i) =>
+          server.received.some(
+            ({ path, body }) => path === kind.path && (promptOf(body) as number[])[3] === session + 1,
+          )
+            ? [i]
+            : [],
+        ),
+      )
+    // Turns of nine sessions come in any order, with more of them than the servers take at a time.
+    for (let i = 0; i < 4; i++) {
+      const turns = Array.from({ length: 9 }, (_, session) => turn(session, i))
+      expectAll(await outcomesOf(generator, i % 2 === 0 ? turns : turns.reverse()), 9)
+    }
+    for (const home of homes()) expect(home).toHaveLength(1)
+    expect(new Set(homes().flat()).size).toBe(3)
+    const [gone] = homes()[0]!
+    await servers[gone!]!.stop()
+    expectAll(await outcomesOf(generator, [turn(0, 4)]), 1)
+    expect(homes()[0]).toHaveLength(2)
+    generator.release?.('s0')
+  })
+
   test('one that dies midway: its requests are made elsewhere, each sample once', async () => {
     const { generator, servers, events } = await world(kind, { servers: 3 })
     for (const { engine } of servers) engine.msPerToken = 4

@@ -1,0 +1,3 @@
+import { describeVisionGrpo } from './vision-grpo.js'
+
+describeVisionGrpo({ type: 'vllm', videos: 'taken' })
