@@ -1,8 +1,9 @@
 // The dashboard over a run of a million samples and a hundred thousand steps: how long the index takes, then the first page, filters, a
-// search, and the memory of the server. `--samples N --steps N` for less.
+// search, and the memory of the server. `--samples N --steps N` for less. Then a run that trains, alone and with five pages open in turns
+// of the same length (`--turns N`, 0: not).
 
-import { spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -12,7 +13,11 @@ import { crc32 } from 'node:zlib'
 import { Run } from 'whetstone/run'
 
 const { values } = parseArgs({
-  options: { samples: { type: 'string', default: '1000000' }, steps: { type: 'string', default: '100000' } },
+  options: {
+    samples: { type: 'string', default: '1000000' },
+    steps: { type: 'string', default: '100000' },
+    turns: { type: 'string', default: '10' },
+  },
 })
 const [samples, steps] = [Number(values.samples), Number(values.steps)]
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -23,6 +28,8 @@ try {
   await makeRun(join(runs, 'large'))
   row('the run is made (not counted)', `${seconds(made)} s`)
   await measure()
+  rmSync(join(runs, 'large'), { recursive: true })
+  if (Number(values.turns) > 0) await slowdown(Number(values.turns))
 } finally {
   rmSync(runs, { recursive: true, force: true })
 }
@@ -111,7 +118,9 @@ function journalOf(step, count) {
 }
 
 /** @param {Int32Array} ids */
-const arrayOf = ids => ({ $int32: Buffer.from(ids.buffer).toString('base64') })
+function arrayOf(ids) {
+  return { $int32: Buffer.from(ids.buffer).toString('base64') }
+}
 
 /** @param {object} record */
 function lineOf(record) {
@@ -167,6 +176,110 @@ async function measure() {
   server.child.kill()
 }
 
+/**
+ * A run that trains while five pages look at it, and while none does, in turns. The pages ask what the page of a browser asks for.
+ *
+ * @param {number} turns
+ */
+async function slowdown(turns) {
+  const at = (/** @type {string} */ name) => join(runs, name)
+  const rows = Array.from({ length: 100 }, (_, i) => JSON.stringify({ prompt: `${i} + ${i % 7} = ?` }))
+  writeFileSync(at('data.jsonl'), rows.join('\n'))
+  writeFileSync(
+    at('reward.json'),
+    '{"sources":{"long":{"type":"rule","rule":"length","unit":"characters","min":40,"falloff":40}}}',
+  )
+  whetstone(['tokenizer', 'train', '--input', at('data.jsonl'), '--vocab-size', '300', '--out', at('tok')])
+  const shape = ['--hidden', '192', '--intermediate', '512', '--layers', '4', '--heads', '4', '--context', '256']
+  whetstone(['init', '--family', 'qwen2', ...shape, '--tokenizer', at('tok'), '--out', at('model')])
+  const size = ['--rollout-batch-size', '8', '--n-samples-per-prompt', '8', '--max-new-tokens', '32']
+  const files = ['--model', at('model'), '--data', at('data.jsonl'), '--rewards', at('reward.json')]
+  const training = spawn(
+    process.execPath,
+    [join(root, 'install/whetstone.mjs'), 'grpo', ...files, ...size, '--iterations', '1000000', '--output', at('live')],
+    // Rewards, the server and the pages have their own cores where there are some.
+    { stdio: 'ignore', env: { ...process.env, OMP_NUM_THREADS: process.env.OMP_NUM_THREADS ?? '1' } },
+  )
+  const server = await start()
+  try {
+    while (iterationsOf(at('live')).length < 5) await pause(500)
+    /** @type {{ alone: number[], watched: number[] }} */
+    const found = { alone: [], watched: [] }
+    for (let turn = 0; turn < 2 * turns; turn++) {
+      const of = turn % 2 === 0 ? 'alone' : 'watched'
+      const pages = Array.from({ length: of === 'alone' ? 0 : 5 }, () => openPage(server))
+      await pause(1500)
+      const before = iterationsOf(at('live')).length
+      await pause(8000)
+      found[of].push(...iterationsOf(at('live')).slice(before))
+      for (const close of pages) await close()
+    }
+    const [alone, watched] = [median(found.alone), median(found.watched)]
+    row('an iteration alone', `${(1000 * alone).toFixed(1)} ms (median of ${found.alone.length})`)
+    row('an iteration with five pages open', `${(1000 * watched).toFixed(1)} ms (median of ${found.watched.length})`)
+    row('training is slowed by (limit 1 %)', `${(100 * (watched / alone - 1)).toFixed(2)} %`)
+  } finally {
+    training.kill('SIGKILL')
+    server.child.kill()
+  }
+}
+
+/**
+ * What a page of a browser asks for: events, and after each of them curves, samples and the state of the run. Gives what closes it.
+ *
+ * @param {Server} server
+ */
+function openPage(server) {
+  const closed = new AbortController()
+  const headers = { authorization: `Bearer ${server.token}` }
+  const looking = (async () => {
+    const events = await fetch(`${server.url}/api/events?run=live`, { headers, signal: closed.signal })
+    for await (const _ of /** @type {AsyncIterable<Uint8Array>} */ (events.body))
+      for (const path of [
+        '',
+        '/curves?metrics=reward/mean,kl/mean,entropy/mean,grad/norm,length/mean',
+        '/samples',
+        '/alerts',
+      ])
+        await get(server, `/api/runs/live${path}`)
+  })().catch(() => {})
+  return async () => {
+    closed.abort()
+    await looking
+  }
+}
+
+/**
+ * Seconds of each iteration so far.
+ *
+ * @param {string} run
+ * @returns {number[]}
+ */
+function iterationsOf(run) {
+  const path = join(run, 'logs/metrics.jsonl')
+  if (!existsSync(path)) return []
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
+  return lines.flatMap(line => JSON.parse(line).values['seconds/total'] ?? [])
+}
+
+/** @param {readonly number[]} numbers */
+function median(numbers) {
+  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? Number.NaN
+}
+
+/** @param {number} ms */
+function pause(ms) {
+  return new Promise(resolve => setTimeout(resolve, ms))
+}
+
+/** @param {readonly string[]} args */
+function whetstone(args) {
+  const { status, stderr } = spawnSync(process.execPath, [join(root, 'install/whetstone.mjs'), ...args], {
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`whetstone ${args.join(' ')}: ${stderr}`)
+}
+
 /** @typedef {{ child: import('node:child_process').ChildProcess, url: string, token: string }} Server */
 
 /** @returns {Promise<Server>} */
@@ -174,7 +287,8 @@ function start() {
   const child = spawn(process.execPath, [join(root, 'install/whetstone.mjs'), 'dashboard', runs, '--port', '0'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  return new Promise(resolve => {
+  return new Promise((resolve, reject) => {
+    child.on('exit', code => reject(new Error(`the dashboard ended with ${code}`)))
     createInterface({ input: child.stdout }).on('line', line => {
       const [, url, token] = /^(http:\S+)\/#token=(\S+)$/.exec(line) ?? []
       if (url && token) resolve({ child, url, token })

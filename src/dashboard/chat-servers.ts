@@ -1,6 +1,9 @@
 /** Models of a run that a page chats with: each is served by a process of its own, which ends when it was not asked for a while. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { ChatLine, ChatRequest } from './api.js'
@@ -11,8 +14,12 @@ const idleMs = 10 * 60_000
 /** A policy, and the model it started from. */
 const mostServers = 2
 
+/** A model directory, or a checkpoint of a run, which is exported to a temporary one first. */
+export type ChatSource = { readonly path: string } | { readonly run: string; readonly step: number }
+
 interface Served {
-  readonly child: ChildProcess
+  /** Ends its processes, and removes what was exported for it. */
+  readonly end: () => Promise<void>
   readonly key: string
   readonly url: Promise<string>
   timer: NodeJS.Timeout | undefined
@@ -22,7 +29,7 @@ export class ChatServers {
   readonly #servers = new Map<string, Served>()
 
   /** The answer of a model, as it comes. */
-  async *chat(model: string, request: ChatRequest, signal: AbortSignal): AsyncGenerator<ChatLine> {
+  async *chat(model: ChatSource, request: ChatRequest, signal: AbortSignal): AsyncGenerator<ChatLine> {
     const served = this.#serve(model)
     const url = await served.url
     const { messages, temperature, maxNewTokens = 256 } = request
@@ -55,30 +62,60 @@ export class ChatServers {
   }
 
   async close(): Promise<void> {
-    for (const [model] of this.#servers) this.#end(model)
+    await Promise.all([...this.#servers.keys()].map(name => this.#end(name)))
   }
 
-  #serve(model: string): Served {
-    const known = this.#servers.get(model) ?? this.#start(model)
-    this.#servers.delete(model)
-    this.#servers.set(model, known)
+  #serve(model: ChatSource): Served {
+    const name = 'path' in model ? model.path : `${model.step} ${model.run}`
+    const known = this.#servers.get(name) ?? this.#start(name, model)
+    this.#servers.delete(name)
+    this.#servers.set(name, known)
     for (const [oldest] of this.#servers) {
       if (this.#servers.size <= mostServers) break
-      this.#end(oldest)
+      void this.#end(oldest)
     }
     clearTimeout(known.timer)
-    known.timer = setTimeout(() => this.#end(model), idleMs).unref()
+    known.timer = setTimeout(() => void this.#end(name), idleMs).unref()
     return known
   }
 
-  #start(model: string): Served {
+  #start(name: string, model: ChatSource): Served {
     const key = randomBytes(24).toString('base64url')
-    const child = spawn(
-      process.execPath,
-      [command, 'serve', '--model', model, '--port', '0', '--served-model-name', 'model'],
-      { env: { ...process.env, WHETSTONE_API_KEY: key }, stdio: ['ignore', 'pipe', 'pipe'] },
-    )
-    const url = new Promise<string>((resolve, reject) => {
+    const ended = new AbortController()
+    const work: { directory?: string; child?: ChildProcess } = {}
+    const serve = async (): Promise<string> => {
+      let path = 'path' in model ? model.path : ''
+      if ('step' in model) {
+        work.directory = await mkdtemp(join(tmpdir(), 'whetstone-chat-'))
+        path = join(work.directory, 'model')
+        await this.#run(work, ['export', model.run, '--step', String(model.step), '--out', path], { ended, key })
+      }
+      return this.#run(work, ['serve', '--model', path, '--port', '0', '--served-model-name', 'model'], { ended, key })
+    }
+    const url = serve()
+    url.catch(() => void this.#end(name))
+    const end = async (): Promise<void> => {
+      ended.abort()
+      work.child?.kill()
+      await url.catch(() => {})
+      if (work.directory !== undefined) await rm(work.directory, { recursive: true, force: true })
+    }
+    return { end, key, url, timer: undefined }
+  }
+
+  /** Resolves to the address that the command serves at, or when it has ended well. */
+  #run(
+    work: { child?: ChildProcess },
+    args: readonly string[],
+    { ended, key }: { ended: AbortController; key: string },
+  ): Promise<string> {
+    if (ended.signal.aborted) throw new RequestError(409, 'the chat ended')
+    const child = spawn(process.execPath, [command, ...args], {
+      env: { ...process.env, WHETSTONE_API_KEY: key },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    work.child = child
+    return new Promise((resolve, reject) => {
       let said = ''
       for (const stream of [child.stdout, child.stderr])
         createInterface({ input: stream }).on('line', line => {
@@ -86,19 +123,18 @@ export class ChatServers {
           const found = /\bat (http:\/\/\S+)$/.exec(line)?.[1]
           if (found) resolve(found)
         })
-      child.on('exit', () => {
-        this.#servers.delete(model)
-        reject(new RequestError(500, `the model could not be served: ${said.trim()}`))
+      child.on('error', reject)
+      child.on('exit', code => {
+        if (code === 0) resolve('')
+        else reject(new RequestError(500, `the model could not be served: ${said.trim()}`))
       })
     })
-    url.catch(() => {})
-    return { child, key, url, timer: undefined }
   }
 
-  #end(model: string): void {
-    const served = this.#servers.get(model)
-    this.#servers.delete(model)
+  async #end(name: string): Promise<void> {
+    const served = this.#servers.get(name)
+    this.#servers.delete(name)
     clearTimeout(served?.timer)
-    served?.child.kill()
+    await served?.end()
   }
 }

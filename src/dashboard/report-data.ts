@@ -29,4 +29,6 @@ export interface ReportData {
   readonly dropReasons: readonly string[]
   readonly details: Readonly<Record<string, SampleDetail>>
   readonly tokens: Readonly<Record<string, TokensAnswer>>
+  /** Pictures of samples as `data:` addresses. */
+  readonly pictures: Readonly<Record<string, readonly string[]>>
 }

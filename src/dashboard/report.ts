@@ -51,14 +51,29 @@ export async function makeReport({ directory, samples, tokens }: ReportOptions):
 
 /** Asks the server's routes. */
 class Asker {
+  pictureBytes = 0
+
   constructor(private readonly dashboard: Dashboard) {}
 
+  /** Undefined where it is gone. */
+  async picture(path: string): Promise<Buffer | undefined> {
+    const response = await this.#ask(path)
+    if (!response.ok) return undefined
+    const bytes = Buffer.from(await response.arrayBuffer())
+    this.pictureBytes += bytes.length
+    return bytes
+  }
+
   async get<T>(path: string): Promise<T> {
-    const { origin, token } = this.dashboard
-    const response = await fetch(`${origin}/api${path}`, { headers: { authorization: `Bearer ${token}` } })
+    const response = await this.#ask(path)
     const answer = (await response.json()) as T & { error?: string }
     if (!response.ok) throw new Error(answer.error ?? `the answer to ${path} has status ${response.status}`)
     return answer
+  }
+
+  #ask(path: string): Promise<Response> {
+    const { origin, token } = this.dashboard
+    return fetch(`${origin}/api${path}`, { headers: { authorization: `Bearer ${token}` } })
   }
 }
 
@@ -80,8 +95,10 @@ async function collect(asker: Asker, most: { samples: number; tokens: number }):
   const { rows, numbered } = await chosenRows(asker, path, most)
   const details: Record<string, SampleDetail> = {}
   const tokens: Record<string, TokensAnswer> = {}
+  const pictures: Record<string, readonly string[]> = {}
   for (const { id } of rows) {
     details[id] = await asker.get<SampleDetail>(`${path}/samples/${encodeURIComponent(id)}`)
+    pictures[id] = await picturesOf(asker, `${path}/samples/${encodeURIComponent(id)}`, details[id].media.length)
     if (numbered.has(id)) tokens[id] = await asker.get<TokensAnswer>(`${path}/samples/${encodeURIComponent(id)}/tokens`)
   }
   return {
@@ -96,8 +113,28 @@ async function collect(asker: Asker, most: { samples: number; tokens: number }):
       ...(await asker.get<ActsAnswer>(`${path}/acts`)),
       ...{ listening: false, state: null, reason: 'This is a report: open the dashboard to act on the run.' },
     },
-    ...{ rows, samples: found.total, components: found.components, dropReasons: found.dropReasons, details, tokens },
+    ...{
+      rows,
+      samples: found.total,
+      components: found.components,
+      dropReasons: found.dropReasons,
+      details,
+      tokens,
+      pictures,
+    },
   }
+}
+
+/** Bytes of pictures that a report carries. */
+const mostPictureBytes = 8 << 20
+
+async function picturesOf(asker: Asker, path: string, count: number): Promise<string[]> {
+  const pictures: string[] = []
+  for (let n = 0; n < count && asker.pictureBytes < mostPictureBytes; n++) {
+    const bytes = await asker.picture(`${path}/media/${n}`)
+    if (bytes) pictures.push(`data:image/png;base64,${bytes.toString('base64')}`)
+  }
+  return pictures
 }
 
 /** The best, the worst, the first and the last samples, a quarter each; the same of them have the numbers of their tokens. */

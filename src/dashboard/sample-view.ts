@@ -20,15 +20,17 @@ export class SampleView {
   private constructor(
     private readonly index: SampleIndex,
     private readonly flags: Flags,
+    /** What the run trains by: only `rl` has samples. */
+    readonly command: string,
   ) {}
 
   static async open(directory: string): Promise<SampleView> {
     const path = resolve(directory)
     // An error of a directory that is no run comes before anything is written.
-    await Run.read(path)
+    const { config } = await Run.read(path)
     // Loaded when it is needed: the server, which is of the same room, has it in another thread.
     const { SampleIndex: Index } = await import('./samples/sample-index.js')
-    return new SampleView(await Index.open(path), new Flags(path))
+    return new SampleView(await Index.open(path), new Flags(path), config.command)
   }
 
   async samples(query: SampleViewQuery): Promise<{ rows: SampleRow[]; total: number; problem: string | null }> {

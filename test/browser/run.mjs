@@ -1,6 +1,6 @@
 /**
  * The dashboard in a real Chromium, against a run that trains meanwhile: every page, acts and what they change in the run's files,
- * accessibility, phone width, hostile texts, and the report. Installs nothing.
+ * accessibility, phone width, pages of other sites, pictures and episodes, hostile texts, and the report. Installs nothing.
  *
  *   WHETSTONE_CHROMIUM  the browser (default: chromium of this machine)
  *   --screenshots       writes pictures of the pages to docs/images
@@ -11,6 +11,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { hostile } from './hostile.mjs'
+import { actsOnRows, kinds } from './kinds.mjs'
+import { otherSites } from './other-sites.mjs'
 import { acts, hostileTexts, longCurves, openReport, walk } from './steps.mjs'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
@@ -41,12 +43,12 @@ try {
     executablePath,
     args: [
       ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-      ...['--disable-component-update', '--disable-sync'],
+      ...['--disable-component-update', '--disable-sync', '--host-resolver-rules=MAP evil.test 127.0.0.1'],
     ],
   })
   const images = process.argv.includes('--screenshots') ? join(project, 'docs/images') : undefined
-  const context = { browser, url, folder, live, images, binary, ...places }
-  for (const step of [walk, acts, hostileTexts, longCurves, openReport]) {
+  const context = { browser, url, folder, live, images, binary, start, ...places }
+  for (const step of [walk, acts, hostileTexts, longCurves, openReport, otherSites, actsOnRows, kinds]) {
     const started = performance.now()
     const done = await step(context)
     console.log(`${step.name}: ${done} (${((performance.now() - started) / 1000).toFixed(1)} s)`)
@@ -69,7 +71,15 @@ function makeRuns() {
   const sums = digits.flatMap(a => digits.map(b => ({ prompt: `${a} + ${b} = ?`, target: String(a + b) })))
   writeFileSync(at('sums.jsonl'), sums.map(row => JSON.stringify(row)).join('\n'))
   writeFileSync(at('hostile.jsonl'), hostile.map(prompt => JSON.stringify({ prompt, target: '1' })).join('\n'))
-  writeFileSync(at('reward.ts'), 'export default ({ response }) => (response.length % 3) / 2\n')
+  // It takes its time, so that the run that trains meanwhile leaves the machine to the browser.
+  writeFileSync(
+    at('reward.ts'),
+    `export default async ({ response }) => {
+  await new Promise(resolve => setTimeout(resolve, 200))
+  return (response.length % 3) / 2
+}
+`,
+  )
   writeFileSync(at('other.ts'), 'export default ({ response }) => (response.length % 2)\n')
   whetstone(['tokenizer', 'train', '--input', at('sums.jsonl'), '--vocab-size', '300', '--out', at('tok')])
   whetstone([

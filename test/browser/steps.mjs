@@ -11,13 +11,13 @@ const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 const pages = ['curves', 'stages', 'samples', 'groups', 'distributions', 'alerts', 'act', 'chat', 'config']
 
 /** A page that fails on dialogs, errors, and requests to anywhere but its own server. */
-async function openPage({ browser, url }, { colorScheme = 'light', width = 1280, height = 800 } = {}) {
+export async function openPage({ browser, url }, { colorScheme = 'light', width = 1280, height = 800 } = {}) {
   // axe is a script of the test, which the policy of the page would refuse; requests of the page are still watched.
   const context = await browser.newContext({ viewport: { width, height }, colorScheme, bypassCSP: true })
   return await watched(context, url)
 }
 
-async function watched(context, url) {
+export async function watched(context, url) {
   const page = await context.newPage()
   const wrong = []
   page.on('dialog', dialog => {
@@ -44,10 +44,10 @@ async function watched(context, url) {
   return { page, go, isFine, close: () => context.close() }
 }
 
-const runPage = (run, page, query = '') => `#/run/${encodeURIComponent(run)}/${page}${query}`
+export const runPage = (run, page, query = '') => `#/run/${encodeURIComponent(run)}/${page}${query}`
 
 /** Waits until a question about the world is answered with something. */
-async function until(what, question) {
+export async function until(what, question) {
   for (let tries = 0; tries < 1200; tries++) {
     const answer = await question()
     if (answer) return answer
@@ -56,12 +56,16 @@ async function until(what, question) {
   throw new Error(`waited two minutes, and still not: ${what}`)
 }
 
-async function accessible(page, name) {
+export async function accessible(page, name) {
   await page.addScriptTag({ path: axe })
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
-  const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.html).slice(0, 3)}`)
-  assert.deepEqual(told, [], `accessibility of ${name}`)
+  for (const { id, nodes } of violations)
+    barriers.push(`${name}: ${id}: ${nodes.map(({ html, any }) => `${html} ${any[0]?.message ?? ''}`).slice(0, 3)}`)
 }
+
+/** All that axe found, told together at the end of a step. */
+const barriers = []
+export const isAccessible = () => assert.deepEqual(barriers.splice(0), [], 'accessibility')
 
 /** Every page in both themes and at phone width, while the run goes on. */
 export async function walk(all) {
@@ -70,6 +74,7 @@ export async function walk(all) {
   await desk.page.waitForSelector('table a')
   await accessible(desk.page, 'runs')
   await shoot(desk.page, all, 'runs')
+  await byKeyboard(desk)
   const stepOf = async () => Number(/step (\d+)/.exec(await desk.page.textContent('header'))?.[1])
   await desk.go(runPage('live', 'curves'))
   await desk.page.waitForSelector('.uplot canvas')
@@ -96,8 +101,25 @@ export async function walk(all) {
     if (name === 'curves') await shoot(phone.page, all, 'phone')
   }
   phone.isFine()
+  isAccessible()
   await phone.close()
   return `${pages.length + 1} pages, live from step ${first}, accessible in both themes, no wider than a phone`
+}
+
+/** By keyboard alone: from the top of the page to a run and its charts. */
+async function byKeyboard({ page }) {
+  const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? '')
+  const tabTo = async text => {
+    for (let presses = 0; presses < 80; presses++) {
+      if ((await focused()) === text) return
+      await page.keyboard.press('Tab')
+    }
+    throw new Error(`"${text}" is not reached by the keyboard`)
+  }
+  await page.evaluate(() => document.body.focus())
+  await tabTo('live')
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('.uplot canvas')
 }
 
 /** The answers of the page are there. */
@@ -115,7 +137,7 @@ async function ready(page, name) {
   await page.waitForSelector(shown[name])
 }
 
-async function shoot(page, { images }, name) {
+export async function shoot(page, { images }, name) {
   if (!images) return
   await page.waitForTimeout(1500)
   await page.screenshot({ path: join(images, `dashboard-${name}.png`) })
@@ -189,6 +211,7 @@ export async function acts(all) {
   await until('the run ends', () => all.live.exitCode !== null)
   await page.waitForSelector('header .badge:text-is("stopped, can be resumed")')
   isFine()
+  isAccessible()
   await close()
   return 'pause, temperature, resume, checkpoint, flag, drop, score again, preference, chat and stop are in the files of the run'
 }

@@ -1,6 +1,6 @@
 /** Asks the server, by the routes of `api.ts`. A report has its answers with it and asks nothing. */
 import type { ChatLine, ChatRequest, Routes } from '../api.js'
-import { reportAnswer } from './report-answers.js'
+import { report, reportAnswer } from './report-answers.js'
 
 type Name<Method extends string> = Extract<keyof Routes, `${Method} ${string}`>
 export type GetRoute = Exclude<Name<'GET'>, 'GET /api/events' | `${string}/export` | `${string}/:n`>
@@ -66,9 +66,11 @@ export function pathOf({ route, parts = {}, query }: Question<GetRoute>): string
   return `${filled(route, parts)}${text === '' ? '' : `?${text}`}`
 }
 
-/** Of a picture of a sample. */
-export const mediaPath = (run: string, sample: string, n: number): string =>
-  `/api/runs/${encodeURIComponent(run)}/samples/${encodeURIComponent(sample)}/media/${n}`
+/** Of a picture of a sample. A report carries some of them; undefined for others. */
+export function mediaSource(run: string, sample: string, n: number): string | undefined {
+  if (report) return report.pictures[sample]?.[n]
+  return `/api/runs/${encodeURIComponent(run)}/samples/${encodeURIComponent(sample)}/media/${n}`
+}
 
 /** Of a file to download. */
 export const exportPath = (run: string, what: 'flags' | 'pairs'): string =>

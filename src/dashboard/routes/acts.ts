@@ -1,7 +1,7 @@
 /** Acts: what was done to a run, and requests that go to the run itself. */
 import { z } from 'zod'
 import { askRun, RunError, type RunView, readActs } from '../../run/index.js'
-import { type ActsAnswer, changeableOptions } from '../api.js'
+import { type ActsAnswer, type ChangeableOption, changeableOptions } from '../api.js'
 import { isListening } from '../control.js'
 import { RequestError } from '../errors.js'
 import { rewardNames } from '../reward-names.js'
@@ -20,13 +20,16 @@ interface StateAnswer {
 export const actsRoute: Handler = async ({ catalog, rewards }, { parts }): Promise<ActsAnswer> => {
   const { directory, view } = await catalog.run(parts.run!)
   const records = await readActs(directory)
+  const isRl = view.config.command === 'rl'
+  const changeable: readonly ChangeableOption[] = changeableOptions[isRl ? 'rl' : 'rows']
   const reason = await whyDeaf(directory, view)
   const state = reason === null ? await stateOf(directory) : undefined
   return {
     listening: state !== undefined,
     reason: reason ?? (state ? null : 'the run does not answer'),
     state: state?.state ?? null,
-    settings: state?.settings ?? changeableOptions.map(option => settingOf(view, option, reason)),
+    unit: isRl ? 'iteration' : 'step',
+    settings: state?.settings ?? changeable.map(option => settingOf(view, option, reason)),
     droppedPrompts: state?.droppedPrompts ?? [],
     acts: records.map(({ time, from, act }) => ({
       time,
@@ -58,10 +61,9 @@ export const actRoute: Handler = async ({ catalog, live }, exchange) => {
 
 /** Why no act reaches a run; null where they do. */
 export async function whyDeaf(directory: string, view: RunView): Promise<string | null> {
-  const { status, config } = view
+  const { status } = view
   if (status === 'finished') return 'the run has finished: nothing can be done to it'
   if (status !== 'running') return `the run is not training (${status}); resume it to act on it`
-  if (config.command !== 'rl') return 'only reinforcement learning takes acts; this run is read only'
   if (!(await isListening(directory)))
     return 'the run is starting, or its process does not listen; this run is read only'
   return null
@@ -83,7 +85,7 @@ function textOf({ events }: RunView, time: string): string | undefined {
   return typeof found?.text === 'string' ? found.text : undefined
 }
 
-function settingOf(view: RunView, option: (typeof changeableOptions)[number], reason: string | null) {
+function settingOf(view: RunView, option: ChangeableOption, reason: string | null) {
   const value = option
     .split('.')
     .reduce<unknown>((found, key) => (found as Record<string, unknown> | undefined)?.[key], view.config.config)

@@ -1,10 +1,11 @@
 /** Chats with the live policy, with models that a run has written, and with the one it started from. */
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { z } from 'zod'
 import { askRun, type RunView } from '../../run/index.js'
 import type { ChatModel, ChatModelsAnswer } from '../api.js'
+import type { ChatSource } from '../chat-servers.js'
 import { RequestError } from '../errors.js'
 import { securityHeaders } from '../exchange.js'
 import { whyDeaf } from './acts.js'
@@ -23,7 +24,7 @@ const chatSchema = z.strictObject({
 
 export const chatModelsRoute: Handler = async ({ catalog }, { parts }): Promise<ChatModelsAnswer> => {
   const { directory, view } = await catalog.run(parts.run!)
-  return { models: (await modelsOf(directory, view)).map(({ path: _, ...model }) => model) }
+  return { models: (await modelsOf(directory, view)).map(({ source: _, ...model }) => model) }
 }
 
 export const chatRoute: Handler = async ({ catalog, chats }, exchange) => {
@@ -38,9 +39,9 @@ export const chatRoute: Handler = async ({ catalog, chats }, exchange) => {
   response.on('close', () => gone.abort(new Error('the page is gone')))
   const { signal } = gone
   const lines =
-    model.path === undefined
+    model.source === undefined
       ? askRun(directory, { ask: 'chat', ...request }, { signal, patienceMs: 0 })
-      : chats.chat(model.path, request, signal)
+      : chats.chat(model.source, request, signal)
   response.writeHead(200, { ...securityHeaders, 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
   try {
     for await (const line of lines) {
@@ -55,26 +56,40 @@ export const chatRoute: Handler = async ({ catalog, chats }, exchange) => {
   response.end()
 }
 
-/** `path`: of a model that is served from its directory. */
-async function modelsOf(directory: string, view: RunView): Promise<(ChatModel & { path?: string })[]> {
+type Chattable = ChatModel & { readonly source?: ChatSource }
+
+/** Without a `source`: the policy of a run that trains. */
+async function modelsOf(directory: string, view: RunView): Promise<Chattable[]> {
+  const { command, config } = view.config
+  const { model, reference } = (config ?? {}) as { model?: unknown; reference?: unknown }
+  const models: Chattable[] = []
+  if (command === 'reward') return models
+  if (command === 'rl') {
+    const text = 'the policy as it is now; a run that trains answers between two iterations'
+    models.push({ name: 'policy', text, reason: await whyDeaf(directory, view) })
+  }
   const names = await readdir(directory).catch((): string[] => [])
-  const own = names.filter(name => /^(best|final|ema)_model$|^iteration_\d+$/.test(name)).sort()
-  const { model } = (view.config.config ?? {}) as { model?: unknown }
-  const models: (ChatModel & { path?: string })[] = []
-  if (view.config.command === 'rl')
+  for (const name of names.sort()) {
+    const written = /^(?:(?:best|final|ema)_(?:model|adapter)|iteration_\d+)$/.test(name)
+    // Beside a model, its adapter is the same once more.
+    if (!written || names.includes(name.replace('_adapter', '_model')) !== !name.endsWith('_adapter')) continue
+    models.push({ name, text: name.replaceAll('_', ' '), reason: null, source: { path: join(directory, name) } })
+  }
+  for (const step of view.checkpoints)
     models.push({
-      name: 'policy',
-      text: 'the policy as it is now; a run that trains answers between two iterations',
-      reason: await whyDeaf(directory, view),
+      name: `checkpoint ${step}`,
+      text: `checkpoint of step ${step}`,
+      reason: null,
+      source: { run: directory, step },
     })
-  for (const name of own)
-    models.push({ name, text: name.replaceAll('_', ' '), reason: null, path: join(directory, name) })
-  if (typeof model === 'string')
-    models.push({
-      name: 'start',
-      text: 'the model that the run started from',
-      reason: existsSync(model) ? null : `${model} is not there any more`,
-      path: model,
-    })
+  const isOther = reference !== model && !['initial', 'adapter-off', 'none'].includes(String(reference))
+  const beside = { ...(isOther ? { reference } : {}), start: model }
+  for (const [name, path] of Object.entries(beside)) {
+    if (typeof path !== 'string') continue
+    const text = name === 'start' ? 'the model that the run started from' : 'the reference of the run'
+    // An id of the Hub is found by the server.
+    const isGone = isAbsolute(path) && !existsSync(path)
+    models.push({ name, text, reason: isGone ? `${path} is not there any more` : null, source: { path } })
+  }
   return models
 }

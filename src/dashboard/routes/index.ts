@@ -8,7 +8,7 @@ import { chatModelsRoute, chatRoute } from './chat.js'
 import { curvesRoute, metricsRoute } from './curves.js'
 import { exportRoute, flagRoute, flagsRoute, pairRoute } from './flags.js'
 import { runRoute, runsRoute } from './runs.js'
-import { distributionsRoute, groupsRoute, sampleRoute, samplesRoute, tokensRoute } from './samples.js'
+import { distributionsRoute, groupsRoute, mediaRoute, sampleRoute, samplesRoute, tokensRoute } from './samples.js'
 import { stagesRoute } from './stages.js'
 
 /** Gives the JSON of its answer, or undefined where it has answered itself. */
@@ -24,6 +24,7 @@ export const routes: Readonly<Partial<Record<keyof Routes, Handler>>> = {
   'GET /api/runs/:run/samples': samplesRoute,
   'GET /api/runs/:run/samples/:sample': sampleRoute,
   'GET /api/runs/:run/samples/:sample/tokens': tokensRoute,
+  'GET /api/runs/:run/samples/:sample/media/:n': mediaRoute,
   'GET /api/runs/:run/groups': groupsRoute,
   'GET /api/runs/:run/distributions': distributionsRoute,
   'GET /api/runs/:run/flags': flagsRoute,

@@ -41,6 +41,14 @@ export const tokensRoute: Handler = async ({ catalog, services }, { parts }) => 
   return (await services.of(directory)).ask('tokens', { id: parts.sample! })
 }
 
+export const mediaRoute: Handler = async ({ catalog, services }, exchange) => {
+  const { run, sample, n } = exchange.parts
+  const { directory } = await catalog.run(run!)
+  if (!/^\d{1,4}$/.test(n!)) throw new RequestError(404, 'the sample has no such picture')
+  const bytes = await (await services.of(directory)).ask('media', { id: sample!, n: Number(n) })
+  exchange.bytes(200, bytes, { 'content-type': 'image/png', 'cache-control': 'private, max-age=3600' })
+}
+
 export const groupsRoute: Handler = async ({ catalog, services, flagsOf }, exchange) => {
   const { directory } = await catalog.run(exchange.parts.run!)
   const service = await services.of(directory)

@@ -1,10 +1,11 @@
 /** Answers every question of `service.ts` over one index, and keeps the index up to date. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { askSample, askTokens } from './detail.js'
+import { askMedia, askSample } from './detail.js'
 import { askDistributions, askGroups } from './groups.js'
 import { askSamples, findRows, rowOf, rowShown } from './query.js'
 import { SampleIndex } from './sample-index.js'
 import type { QuestionName, Questions, SelectedSamples, Selection } from './service.js'
+import { askTokens } from './tokens.js'
 
 /** How old the index may be when a question is answered. */
 const freshMs = 500
@@ -34,6 +35,7 @@ export class IndexAnswers {
     samples: asked => askSamples(this.index, asked),
     sample: asked => askSample(this.index, asked),
     tokens: asked => askTokens(this.index, asked),
+    media: asked => askMedia(this.index, asked),
     groups: asked => askGroups(this.index, asked),
     distributions: asked => askDistributions(this.index, asked),
     selected: asked => selected(this.index, asked),

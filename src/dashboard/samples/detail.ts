@@ -1,23 +1,16 @@
-/** One sample whole: its conversation, what rewards said of it, and the numbers of its tokens. */
-import { readFile } from 'node:fs/promises'
+/** One sample whole: its conversation, its pictures, and what rewards said of it. */
+import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Journal, toPlainJson } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
-import {
-  type JournalledSample,
-  journalledSamples,
-  replayedExperiences,
-  type SamplingSettings,
-  type Trajectory,
-  trajectoryFile,
-} from '../../train/index.js'
-import { type Flag, type SampleDetail, type TokenNumber, type TokensAnswer, type Turn, tokenNumbers } from '../api.js'
+import { type JournalledSample, journalledSamples, mediaDirectory, type SamplingSettings } from '../../train/index.js'
+import type { Flag, SampleDetail, Turn } from '../api.js'
 import { RequestError } from '../errors.js'
 import { groupReasons } from './drop-reasons.js'
 import { parseSampleId, rowOf, rowShown } from './query.js'
 import type { SampleIndex } from './sample-index.js'
 
-async function recordOf(index: SampleIndex, id: string): Promise<JournalledSample> {
+export async function recordOf(index: SampleIndex, id: string): Promise<JournalledSample> {
   const { iteration, sample, promptId } = parseSampleId(id)
   const view = await index.view()
   const settings = (view.config.config ?? {}) as SamplingSettings
@@ -46,7 +39,7 @@ export async function askSample(
     ...shown,
     prompt,
     response,
-    turns: turnsOf(prompt, response),
+    turns: found.episode ? await episodeTurns(found.episode, tokenizer) : turnsOf(prompt, response),
     droppedMessage: why ?? (shown.dropped ? (groupReasons[shown.dropped] ?? shown.dropped) : null),
     rewardMetrics: reward?.kind === 'scored' ? reward.metrics : {},
     rewardFailure: failure ? { source: failure.source, reason: failure.reason, message: failure.message } : null,
@@ -59,8 +52,11 @@ export async function askSample(
           finishedMs: done.timings.finishedMs,
         }
       : null,
-    media: [],
-    record: toPlainJson({ outcome, reward } as unknown as Parameters<typeof toPlainJson>[0]),
+    media: await Promise.all(found.media.map(({ kind, hash }) => pictureOf(index.directory, kind, hash))),
+    record: toPlainJson({
+      ...(found.episode ? { turns: found.episode.turns, end: found.episode.end } : { outcome }),
+      reward,
+    } as unknown as Parameters<typeof toPlainJson>[0]),
   }
 }
 
@@ -81,97 +77,57 @@ function turnsOf(prompt: string, response: string): Turn[] {
   ]
 }
 
-export async function askTokens(index: SampleIndex, { id }: { id: string }): Promise<TokensAnswer> {
-  const found = await recordOf(index, id)
-  const tokenizer = await index.tokenizer()
-  const ids = found.outcome.kind === 'completed' ? found.outcome.responseIds : new Int32Array()
-  const shared = {
-    promptTokens: await tokenTexts(tokenizer, found.promptIds),
-    tokens: await tokenTexts(tokenizer, ids),
-    source: 'replay' as const,
+type Episode = NonNullable<JournalledSample['episode']>
+
+/** What the policy read and said, turn by turn, with its calls and their results. */
+async function episodeTurns({ turns, results, end }: Episode, tokenizer: Tokenizer): Promise<Turn[]> {
+  const shown: Turn[] = []
+  for (const [place, { messages, completion, turn, segment }] of turns.entries()) {
+    const rewritten = segment > 0 && turns[place - 1]?.segment !== segment
+    if (rewritten) shown.push({ role: 'note', text: 'The chat template rewrote the conversation from here on.' })
+    for (const { role, content } of messages)
+      shown.push({ role, text: typeof content === 'string' ? content : JSON.stringify(content) })
+    const reward = end.turnRewards?.[place] ?? null
+    const calls = (end.calls?.[place] ?? []).map(({ name, id, status }) => {
+      const result = results.find(one => one.turn === turn && one.id === id)
+      return `called ${name}: ${status}${result ? `, ${result.seconds.toFixed(2)} s` : ''}`
+    })
+    const note = [`turn ${place + 1}`, ...calls, ...(reward === null ? [] : [`reward ${reward}`])].join(' · ')
+    shown.push({ role: 'assistant', text: await tokenizer.decode(completion.responseIds), note })
   }
-  const saved = await savedNumbers(index.directory, id, ids.length)
-  if (saved) return { ...shared, ...saved, source: 'trajectory' }
-  const numbers: Partial<Record<TokenNumber, (number | null)[]>> = {}
-  const missing: Partial<Record<TokenNumber, string>> = {}
-  const put = (name: TokenNumber, values: ArrayLike<number> | undefined, why: string): void => {
-    if (values && values.length === ids.length) numbers[name] = Array.from(values)
-    else missing[name] = why
-  }
-  const { inference } = found
-  const { iteration } = parseSampleId(id)
-  const one = await replayedExperiences(index.directory, iteration)
-    .then(({ experiences }) =>
-      experiences.find(({ sequence, sample }) => sequence.promptId === found.promptId && sample === found.sample),
-    )
-    .catch((error: Error) => error)
-  const trained = one instanceof Error || !one ? undefined : one
-  const derived = one instanceof Error ? one.message : 'the sample was not trained on, so that it has no advantage'
-  const notScored = 'the run did not record log-probabilities of the trainer: its rollout was not scored'
-  put('advantage', trained?.advantages, derived)
-  put('return', trained?.returns, derived)
-  const engine = found.outcome.kind === 'completed' ? found.outcome.logprobs : {}
-  put('logprob', inference?.logprobs ?? engine.processed ?? engine.raw, notScored)
-  const notes: Partial<Record<TokenNumber, string>> =
-    inference?.logprobs || !numbers.logprob ? {} : { logprob: 'of the engine: the trainer did not score this rollout' }
-  put('entropy', inference?.entropies, 'the run did not record entropies')
-  put('kl', trained?.kl, inference?.refLogprobs ? derived : 'the run has no reference model')
-  put('value', inference?.values, 'the run has no critic')
-  const { comparable } = trained ?? {}
-  const own = inference?.logprobs
-  const gap = own && comparable ? own.map((logprob, t) => logprob - comparable[t]!) : undefined
-  put('gap', gap, own ? 'the log-probabilities of engine and trainer cannot be compared' : notScored)
-  put('ratio', gap?.map(Math.exp), own ? 'the log-probabilities of engine and trainer cannot be compared' : notScored)
-  if (trained && !trained.isSame)
-    missing.advantage = 'these advantages differ from those of the training: another version of the estimator made them'
-  return { ...shared, numbers, missing, notes }
+  const why = end.message === undefined ? '' : `: ${end.message}`
+  shown.push({ role: 'note', text: `The episode ended (${end.stop ?? end.of})${why}` })
+  return shown
 }
 
-/** What the run saved of a sample itself, with `saveTrajectories`. */
-async function savedNumbers(
+/** A picture of the prompt; its size is in the head of its file. */
+async function pictureOf(
   directory: string,
-  id: string,
-  length: number,
-): Promise<Pick<TokensAnswer, 'numbers' | 'missing' | 'notes'> | undefined> {
-  const { iteration, sample, promptId } = parseSampleId(id)
-  const text = await readFile(join(directory, 'trajectories', trajectoryFile(iteration)), 'utf8').catch(() => '')
-  for (const line of text.split('\n')) {
-    if (!line.includes(JSON.stringify(promptId))) continue
-    const one = JSON.parse(line) as Trajectory
-    if (one.prompt_id !== promptId || one.sample !== sample) continue
-    const numbers: Partial<Record<TokenNumber, readonly number[]>> = {}
-    const missing: Partial<Record<TokenNumber, string>> = {}
-    const { logprobs: own, engine_logprobs: engine } = one
-    const gap = own && engine && own.map((logprob, t) => logprob - engine[t]!)
-    const all: Record<TokenNumber, readonly number[] | undefined> = {
-      advantage: one.advantages,
-      logprob: own,
-      entropy: one.entropies,
-      kl: one.kl,
-      ratio: gap?.map(Math.exp),
-      gap,
-      value: one.values,
-      return: one.returns,
-    }
-    for (const name of tokenNumbers) {
-      const values = all[name]
-      if (values?.length === length) numbers[name] = values
-      else missing[name] = 'the run did not compute it'
-    }
-    return { numbers, missing, notes: {} }
+  kind: 'image' | 'video',
+  hash: string,
+): Promise<SampleDetail['media'][number]> {
+  const file = await open(picturePath(directory, hash)).catch(() => undefined)
+  if (!file) return { kind, width: null, height: null }
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(24), 0, 24, 0)
+    if (bytesRead < 24) return { kind, width: null, height: null }
+    return { kind, width: buffer.readUInt32BE(16), height: buffer.readUInt32BE(20) }
+  } finally {
+    await file.close()
   }
-  return undefined
 }
 
-/** What each token adds to the text; a token that is a part of a character adds nothing until the character is whole. */
-async function tokenTexts(tokenizer: Tokenizer, ids: Int32Array): Promise<{ id: number; text: string }[]> {
-  const texts: { id: number; text: string }[] = []
-  const window = 6
-  for (let at = 0; at < ids.length; at++) {
-    const from = Math.max(0, at - window)
-    const before = await tokenizer.decode(ids.subarray(from, at))
-    const after = await tokenizer.decode(ids.subarray(from, at + 1))
-    texts.push({ id: ids[at]!, text: after.startsWith(before) ? after.slice(before.length) : after.slice(-1) })
-  }
-  return texts
+/** Names of files come from the journal, and are no paths. */
+function picturePath(directory: string, hash: string): string {
+  if (!/^\w{1,128}$/.test(hash)) throw new RequestError(404, 'the journal names no picture of this sample')
+  return join(mediaDirectory(directory), `${hash}.png`)
+}
+
+/** The bytes of a picture of a sample. */
+export async function askMedia(index: SampleIndex, { id, n }: { id: string; n: number }): Promise<Uint8Array> {
+  const kept = (await recordOf(index, id)).media[n]
+  if (!kept) throw new RequestError(404, 'the sample has no such picture')
+  return await readFile(picturePath(index.directory, kept.hash)).catch(() => {
+    throw new RequestError(404, "the run's copy of the picture is gone")
+  })
 }

@@ -62,7 +62,7 @@ export class SampleIndex {
       .catch((error: unknown) => {
         // Such as a tokenizer that is not there yet: what is indexed can be looked at, and the reason is shown.
         const problem = error instanceof Error ? error.message : String(error)
-        this.#progress = { ...this.#progress, problem }
+        this.#progress = { ...this.#progress, state: 'ready', problem }
       })
       .finally(() => {
         this.#refreshing = undefined
@@ -224,13 +224,15 @@ export class SampleIndex {
     const { promptId, sample, outcome, reward, trained } = one
     const finish = outcome.kind === 'completed' ? outcome.finishReason : outcome.kind
     const scored = reward?.kind === 'scored' ? reward : undefined
+    const responseLength = outcome.kind === 'completed' ? outcome.responseIds.length : 0
     return {
       iteration,
       sample,
       prompt: promptHash(promptId),
       reward: scored?.reward ?? Number.NaN,
       components: scored?.components ?? {},
-      length: outcome.kind === 'completed' ? outcome.responseIds.length : 0,
+      // Of an episode, what was sampled.
+      length: one.sampled?.reduce((sum, one) => sum + one, 0) ?? responseLength,
       promptLength: one.promptIds.length,
       kl: one.kl ?? Number.NaN,
       entropy: one.entropy ?? Number.NaN,

@@ -19,6 +19,7 @@ export interface Questions {
   samples: { asked: SampleQuestion; answer: SamplesAnswer }
   sample: { asked: { id: string; flags: ReadonlyMap<string, Flag> }; answer: SampleDetail }
   tokens: { asked: { id: string }; answer: TokensAnswer }
+  media: { asked: { id: string; n: number }; answer: Uint8Array }
   groups: { asked: GroupsQuestion; answer: GroupsAnswer }
   distributions: { asked: { columns: number; bins: number }; answer: DistributionsAnswer }
   /** Whole texts of a selection. */

@@ -93,6 +93,23 @@ export function Chart(props: ChartProps) {
   )
 }
 
+/** Room above and below; a curve that does not move stands in the middle. */
+function around(_: uPlot, min: number | null, max: number | null): uPlot.Range.MinMax {
+  if (min === null || max === null) return [0, 1]
+  if (min === max) return [min - (Math.abs(min) / 2 || 1), max + (Math.abs(max) / 2 || 1)]
+  return uPlot.rangeNum(min, max, 0.1, false)
+}
+
+/** As many digits as tell the ticks apart. */
+function ticks(at: readonly (number | null)[], text: (value: number) => string): string[] {
+  const known = at.filter(value => value !== null)
+  const shown = new Set(known.map(text))
+  if (shown.size === known.length) return at.map(value => (value === null ? '' : text(value)))
+  const apart = Math.abs((known[1] ?? 1) - (known[0] ?? 0))
+  const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(apart || 1))))
+  return at.map(value => (value === null ? '' : value.toFixed(digits)))
+}
+
 function optionsOf(
   latest: { readonly current: ChartProps },
   width: number,
@@ -118,10 +135,10 @@ function optionsOf(
   return {
     ...{ width, height, bands, legend: { show: false }, padding: [8, 8, 0, 0] },
     series: [{}, ...lines],
-    scales: { x: { time: false }, y: scale === 'log' ? { distr: 3, log: 10 } : {} },
+    scales: { x: { time: false }, y: scale === 'log' ? { distr: 3, log: 10 } : { range: around } },
     axes: [
       { ...axis, font, size: 26, values: (_, at) => at.map(value => (Number.isInteger(value) ? number(value) : '')) },
-      { ...axis, font, size: 56, values: (_, at) => at.map(value => (value === null ? '' : text(value))) },
+      { ...axis, font, size: 56, values: (_, at) => ticks(at, text) },
     ],
     cursor: {
       drag: { x: true, y: false, setScale: false },

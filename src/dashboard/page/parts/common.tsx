@@ -57,7 +57,7 @@ export function Words({ text, limited }: { readonly text: string; readonly limit
   if (text === '') return <p class="dim">(empty)</p>
   if (!limited) return <div class="words">{text}</div>
   return (
-    <section class="words limited" aria-label="text" tabIndex={0}>
+    <section class="words limited" tabIndex={0}>
       {text}
     </section>
   )

@@ -1,7 +1,7 @@
 /** One sample: its numbers, as a conversation and as tokens, what rewarded it, and what can be done with it. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { SampleDetail } from '../../api.js'
-import { mediaPath } from '../client.js'
+import { mediaSource } from '../client.js'
 import { number, seconds } from '../format.js'
 import { useAnswer } from '../hooks.js'
 import { report } from '../report-answers.js'
@@ -130,25 +130,48 @@ function Facts({ detail }: { readonly detail: SampleDetail }) {
 function Conversation({ run, detail }: { readonly run: string; readonly detail: SampleDetail }) {
   return (
     <div class="stack">
-      {!report &&
-        detail.media.map(({ kind, width, height }, n) => (
-          <figure key={mediaPath(run, detail.id, n)} class="media">
-            {kind === 'image' ? (
-              <img src={mediaPath(run, detail.id, n)} alt={`Part ${n + 1} of the prompt`} />
-            ) : (
-              <a href={mediaPath(run, detail.id, n)}>video</a>
-            )}
-            <figcaption class="dim small">
-              {kind} {width !== null && `${number(width)} × ${number(height)}`}
-            </figcaption>
-          </figure>
-        ))}
-      {detail.turns.map(({ role, text }, place) => (
-        <div key={place} class={`turn ${role}`}>
-          <div class="dim small">{role}</div>
-          <Words text={text} />
+      {detail.media.length > 0 && (
+        <div class="pictures">
+          {detail.media.map((media, n) => (
+            <Picture key={n} media={media} n={n} source={mediaSource(run, detail.id, n)} />
+          ))}
         </div>
-      ))}
+      )}
+      {detail.turns.map(({ role, text, note }, place) =>
+        role === 'note' ? (
+          <p key={place} class="dim small">
+            {text}
+          </p>
+        ) : (
+          <div key={place} class={`turn ${role}`}>
+            <div class="dim small">
+              <b>{role}</b>
+              {note !== undefined && ` · ${note}`}
+            </div>
+            <Words text={text} />
+          </div>
+        ),
+      )}
     </div>
+  )
+}
+
+interface PictureProps {
+  readonly media: SampleDetail['media'][number]
+  readonly n: number
+  readonly source: string | undefined
+}
+
+/** A run keeps the pixels that its model saw; the frames of a video stand below each other. */
+function Picture({ media: { kind, width, height }, n, source }: PictureProps) {
+  const size = width === null ? 'the copy of the run is gone' : `${number(width)} × ${number(height)} pixels`
+  return (
+    <figure class="media">
+      {width !== null && source !== undefined && <img src={source} alt={`${kind} ${n + 1} of the prompt`} />}
+      <figcaption class="dim small">
+        {kind} {n + 1}, {size}
+        {kind === 'video' && ', frames below each other'}
+      </figcaption>
+    </figure>
   )
 }

@@ -17,7 +17,7 @@ export function Tokens({ run, id }: { readonly run: string; readonly id: string 
   const [wanted, setBy] = useRemembered('token-colour', 'advantage')
   const [at, setAt] = useState<number>()
   if (!answer) return <Loading error={error} />
-  const { tokens, promptTokens, numbers, missing, source } = answer
+  const { tokens, promptTokens, numbers, missing, notes, source, sampled } = answer
   const by = (numbers[wanted as TokenNumber] ? wanted : tokenNumbers.find(name => numbers[name])) as
     | TokenNumber
     | undefined
@@ -73,7 +73,7 @@ export function Tokens({ run, id }: { readonly run: string; readonly id: string 
             <span
               key={place}
               data-place={place}
-              class={`token ${strength < 0 ? 'less' : 'more'} ${at === place ? 'here' : ''}`}
+              class={`token ${sampled?.[place] === 0 ? 'read' : strength < 0 ? 'less' : 'more'} ${at === place ? 'here' : ''}`}
               style={{ '--strength': Math.abs(strength).toFixed(3) }}
             >
               {visible(text)}
@@ -86,6 +86,16 @@ export function Tokens({ run, id }: { readonly run: string; readonly id: string 
           ? 'The numbers are those that the run saved.'
           : 'The numbers are derived from the journal, as a replay does it.'}
       </p>
+      {sampled && (
+        <p class="dim small">
+          Tokens in grey italics were read by the policy, not sampled: nothing of them is trained.
+        </p>
+      )}
+      {Object.entries(notes).map(([name, why]) => (
+        <p key={name} class="dim small">
+          {titles[name as TokenNumber]}: {why}
+        </p>
+      ))}
       {Object.entries(missing).map(([name, why]) => (
         <p key={name} class="dim small">
           No {titles[name as TokenNumber]}: {why}
@@ -102,6 +112,7 @@ function TokenNumbers({ answer, at }: { readonly answer: TokensAnswer; readonly 
     <>
       <div>
         token {at + 1} of {answer.tokens.length}: <code>{JSON.stringify(text)}</code>, id {id}
+        {answer.sampled?.[at] === 0 && ', read and not sampled'}
       </div>
       <div class="row">
         {known.map(name => (

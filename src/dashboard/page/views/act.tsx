@@ -35,28 +35,30 @@ export function Act({ run }: ViewProps) {
       <div class="two">
         <Buttons answer={answer} act={act} />
         <section class="card stack" aria-label="Values">
-          <h2>Values, from the next iteration on</h2>
+          <h2>Values, from the next {answer.unit} on</h2>
           {answer.settings.map(setting => (
             <Setting key={`${setting.option} ${setting.value}`} setting={setting} answer={answer} act={act} />
           ))}
         </section>
-        <section class="card stack" aria-label="Dropped prompts">
-          <h2>Dropped prompts</h2>
-          {answer.droppedPrompts.length === 0 && <p class="note">None. A sample's own page can drop its prompt.</p>}
-          {answer.droppedPrompts.map(promptId => (
-            <div key={promptId} class="row">
-              <span class="mono">{promptId}</span>
-              <button
-                type="button"
-                disabled={!answer.listening}
-                onClick={() => act({ act: 'restore-prompt', promptId })}
-              >
-                Use again
-              </button>
-            </div>
-          ))}
-        </section>
-        {!report && (
+        {answer.unit === 'iteration' && (
+          <section class="card stack" aria-label="Dropped prompts">
+            <h2>Dropped prompts</h2>
+            {answer.droppedPrompts.length === 0 && <p class="note">None. A sample's own page can drop its prompt.</p>}
+            {answer.droppedPrompts.map(promptId => (
+              <div key={promptId} class="row">
+                <span class="mono">{promptId}</span>
+                <button
+                  type="button"
+                  disabled={!answer.listening}
+                  onClick={() => act({ act: 'restore-prompt', promptId })}
+                >
+                  Use again
+                </button>
+              </div>
+            ))}
+          </section>
+        )}
+        {!report && answer.unit === 'iteration' && (
           <section class="card stack" aria-label="Flags and pairs">
             <h2>Flags and pairs</h2>
             <p>
@@ -73,7 +75,10 @@ export function Act({ run }: ViewProps) {
         {answer.acts.length === 0 && <p class="note">None. Every act is kept here and in the journal of the run.</p>}
         {[...answer.acts].reverse().map(({ time, text, from }) => (
           <p key={`${time} ${text}`} class="small">
-            <span class="dim">{clock(time)}</span> {text} <span class="dim">from iteration {from}</span>
+            <span class="dim">{clock(time)}</span> {text}{' '}
+            <span class="dim">
+              from {answer.unit} {from}
+            </span>
           </p>
         ))}
       </section>

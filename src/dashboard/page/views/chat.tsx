@@ -26,7 +26,7 @@ export function Chat({ run }: ViewProps) {
   const abort = useRef<AbortController | undefined>(undefined)
   if (!answer) return <Loading error={error} />
   const usable = answer.models.filter(({ reason }) => reason === null)
-  if (answer.models.length === 0) return <p class="card note">The run has no model to talk to yet.</p>
+  if (answer.models.length === 0) return <p class="card note">The run has no model that writes texts.</p>
   const chosen = [names[0] ?? usable[0]?.name ?? '', names[1] ?? usable.at(-1)?.name ?? ''] as const
   const isBusy = talks.some(talk => talk.isBusy)
   const put = (side: 0 | 1, talk: Talk) =>

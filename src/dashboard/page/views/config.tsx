@@ -34,7 +34,7 @@ export function Config({ run }: ViewProps) {
           <h2>Options</h2>
           <CopyButton label="Copy as JSON" text={() => JSON.stringify(config, null, 2)} />
         </div>
-        <Scroll label="Options">
+        <Scroll label="Table of options">
           <table>
             <thead>
               <tr>

@@ -51,7 +51,7 @@ export function Groups({ address, run }: ViewProps) {
             <span class="dim mono">{group.promptId}</span>
           </div>
           <Words text={group.prompt} limited="limited" />
-          <section class="columns" tabIndex={0} aria-label="Samples, best first">
+          <section class="columns" tabIndex={0} aria-label={`Samples of ${group.promptId}, best first`}>
             {group.samples.map((row, place) => (
               <Sample
                 key={row.id}

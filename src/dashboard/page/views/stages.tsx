@@ -135,7 +135,7 @@ function Last({ stages, iterations }: PartProps) {
     ...iterations.map(({ seconds: by }) => stages.reduce((sum, stage) => sum + (by[stage] ?? 0), 0)),
   )
   return (
-    <Scroll label="Last iterations">
+    <Scroll label="Table of the last iterations">
       <table>
         <thead>
           <tr>
