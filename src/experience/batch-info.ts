@@ -5,6 +5,7 @@ import type { Collected, ScoredSample } from './collected.js'
 import type { ExperienceConfig } from './config.js'
 import type { Dropped, ExperienceInfo, StageSeconds } from './experience.js'
 import { paddingShare } from './inference.js'
+import { countRepairs } from './media-tokens.js'
 
 export function batchInfo(options: {
   advantages: AdvantageInfo
@@ -33,6 +34,7 @@ export function batchInfo(options: {
         ? 0
         : samples.filter(({ sample }) => sample.finishReason === 'length').length / samples.length,
     drops: counted(dropped.map(({ stage, reason }) => (stage === 'group' ? reason : `${stage}: ${reason}`))),
+    repairs: countRepairs(samples),
     rounds: collected.rounds,
     missingGroups: collected.missingGroups,
     seconds,

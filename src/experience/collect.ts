@@ -28,10 +28,11 @@ import { withEnvironmentReward } from './environment-rewards.js'
 import { EngineLostError, EnvironmentLostError, RewardsLostError } from './errors.js'
 import type { Dropped } from './experience.js'
 import type { MakeOptions } from './maker-options.js'
+import { checkedMediaTokens, type MediaTokenRules } from './media-tokens.js'
 import { ModelGate } from './model-gate.js'
 import type { Turns } from './model-turns.js'
 import { countPrompts, type EncodedPrompt } from './prompts.js'
-import { lossOf, type RolledOut, rolledOut } from './rolled-out.js'
+import { episodeLoss, lossOf, type RolledOut, rolledOut } from './rolled-out.js'
 import type { JournalledReward, RolloutJournal } from './rollout-journal.js'
 
 interface CollectOptions {
@@ -56,7 +57,7 @@ interface CollectOptions {
   readonly onProgress?: MakeOptions['onProgress']
 }
 
-function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): SamplingParams {
+export function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): SamplingParams {
   return {
     seed: config.seed,
     maxNewTokens: config.maxNewTokens,
@@ -106,6 +107,11 @@ export class Collector {
    */
   private get samplesPerPlace(): number {
     return this.options.episodes ? 1 : 2
+  }
+
+  private get mediaTokens(): MediaTokenRules {
+    const { placeholderIds, config } = this.options
+    return { placeholderIds, mediaRepair: config.mediaRepair }
   }
 
   async collect(prompts: readonly EncodedPrompt[]): Promise<Collected> {
@@ -271,9 +277,9 @@ export class Collector {
     }
     try {
       tell()
-      for (const { one, outcome } of known) take(one, outcome)
+      for (const { one, outcome } of known) take(one, checkedMediaTokens(outcome, this.mediaTokens))
       for await (const given of requests.length === 0 ? [] : generator.generate(requests, { signal: both })) {
-        const outcome = this.withoutPlaceholders(given)
+        const outcome = checkedMediaTokens(given, this.mediaTokens)
         signal?.throwIfAborted()
         if (failure) break
         // The sample is not at fault, and others would fail too: keep finished work and stop.
@@ -350,20 +356,6 @@ export class Collector {
     return { known, requests, byRequest }
   }
 
-  /**
-   * Engines of ours never sample placeholders. A response of another engine that has one is a failure: its ids are what was sampled, so
-   * they stay as they are, and no image belongs to them.
-   */
-  private withoutPlaceholders(outcome: Outcome): Outcome {
-    if (outcome.kind !== 'completed') return outcome
-    const { placeholderIds } = this.options
-    const at = outcome.responseIds.findIndex(id => placeholderIds.includes(id))
-    if (at < 0) return outcome
-    const { requestId, promptId, sample, seed, responseIds } = outcome
-    const message = `token ${at} of the response (${responseIds[at]}) is a placeholder of an image or a video, and none belongs to it`
-    return { kind: 'failed', reason: 'protocol', message, requestId, promptId, sample, seed }
-  }
-
   /** Outcomes as they come. What the journal has of an episode is not run again. */
   private async *runEpisodes(rules: EpisodeRules, asked: readonly AskedOf[], signal: AbortSignal) {
     const { name, generator, journal, config, tokenizer } = this.options
@@ -382,13 +374,10 @@ export class Collector {
     // No prompt with an image would ever be answered.
     if (outcome.kind === 'rejected' && outcome.reason === 'media-unsupported')
       throw new InputError(`the generator cannot answer this prompt: ${outcome.message}`)
-    const lost = lossOf(outcome)
-    if (!lost)
-      return this.score(
-        one,
-        rolledOut(outcome, one.prompt, { tokenizer: this.options.tokenizer, media: this.mediaOf(one.prompt) }),
-        context,
-      )
+    const media = this.mediaOf(one.prompt)
+    const rolled = () => rolledOut(outcome, one.prompt, { tokenizer: this.options.tokenizer, media })
+    const lost = lossOf(outcome) ?? episodeLoss(outcome, rolled, this.mediaTokens)
+    if (!lost) return this.score(one, rolled(), context)
     const { sample, stage, reason, message, of } = lost
     one.members.set(sample, 'lost')
     this.drop(one.prompt, sample, stage, reason, message)

@@ -9,7 +9,7 @@ import type { Dropped, SampleTexts } from './experience.js'
 import type { EncodedPrompt, PromptCounts } from './prompts.js'
 
 /** What the engine says of a sample: of an episode, of all its turns together. */
-export type SampleFacts = Pick<Sample, 'sample' | 'finishReason' | 'policyVersion' | 'versions' | 'logprobs'>
+export type SampleFacts = Pick<Sample, 'sample' | 'finishReason' | 'policyVersion' | 'versions' | 'logprobs' | 'unread'>
 
 /** A sample with its reward and the texts the reward saw. */
 export interface ScoredSample {

@@ -68,6 +68,12 @@ export const experienceShape = {
     .describe(
       'what to do with longer prompts: left (cut the start of the user text), right (cut its end) or reject (skip the prompt); text of the chat template is never cut',
     ),
+  mediaRepair: z
+    .enum(['drop', 'mask'])
+    .default('drop')
+    .describe(
+      'a response of an engine with placeholder tokens that no image or video belongs to: drop (leave out the sample) or mask (keep its ids, and leave these tokens out of attention and loss)',
+    ),
   microRolloutBatchSize: z
     .int()
     .min(1)

@@ -2,11 +2,7 @@
 import { type ErrorCode, WhetstoneError } from '../errors/index.js'
 import type { FailedReward } from '../reward/index.js'
 
-/** No engine generates any more. Finished samples are in the journal. */
-export class EngineLostError extends WhetstoneError {
-  static override readonly code: ErrorCode = 'WHETSTONE_ENGINE_LOST'
-  override readonly name = 'EngineLostError'
-}
+export { EngineLostError } from '../rollout/index.js'
 
 /** Every episode of a round failed. */
 export class EnvironmentLostError extends WhetstoneError {

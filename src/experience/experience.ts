@@ -104,6 +104,8 @@ export interface ExperienceInfo extends AdvantageInfo {
   readonly truncatedShare: number
   /** How many samples were dropped, by reason. */
   readonly drops: Readonly<Record<string, number>>
+  /** Tokens of responses that were masked (`mediaRepair`), by reason. */
+  readonly repairs: Readonly<Record<string, number>>
   /** Rounds of dynamic sampling, the first included. */
   readonly rounds: number
   /** Groups that could not be filled within `maxResampleRounds`. */

@@ -5,6 +5,7 @@
 
 import type { DataRow, Prompt, PromptRow } from '../data/index.js'
 import { type EpisodeRules, episodeRules } from '../environment/index.js'
+import { InputError } from '../errors/index.js'
 import {
   type DerivedRollout,
   deriveAdvantages,
@@ -20,8 +21,7 @@ import {
   updateKlController,
 } from '../maths/index.js'
 import { RewardComputationEngine } from '../reward/index.js'
-import { promptSequence, type Sequence, trainedCount } from '../sequence/index.js'
-import { promptTurns } from '../text/index.js'
+import { noEars, type Sequence, trainedCount } from '../sequence/index.js'
 import { batchInfo } from './batch-info.js'
 import { Collector } from './collect.js'
 import { type Collected, type ScoredSample, sampledCount, sequencesOf, withoutStale } from './collected.js'
@@ -46,7 +46,7 @@ import {
   turnsOf,
 } from './maker-options.js'
 import type { Turns } from './model-turns.js'
-import { type EncodedPrompt, encodePrompt, promptLimit, promptRow } from './prompts.js'
+import { type EncodedPrompt, encodePrompt, promptLimit, promptRow, taskPrompt } from './prompts.js'
 import { rewardsInTurns } from './reward-turns.js'
 import { concatenated } from './rolled-out.js'
 import type { Inference } from './rollout-journal.js'
@@ -313,6 +313,9 @@ export class FastExperienceMaker {
     options: Pick<MakeOptions, 'journal' | 'oldLogprobs' | 'signal' | 'onProgress'>,
   ): Promise<Inference[]> {
     const { journal } = options
+    // The text alone would have other log-probabilities than the engine that heard the sound.
+    const heard = samples.find(({ prompt }) => prompt.audios)
+    if (heard) throw new InputError(`prompt ${heard.prompt.sequence.promptId}: ${noEars}`)
     const keys = samples.map(({ sequence, sample }) => ({ promptId: sequence.promptId, sample: sample.sample }))
     const known = journal && keys.map(key => journal.inference(key)).filter(one => one !== undefined)
     if (known && known.length === samples.length) return known
@@ -351,18 +354,6 @@ function joinedInference(parts: readonly Inference[]): Inference {
     refLogprobs: joined('refLogprobs'),
     values: joined('values'),
   }
-}
-
-/** A row whose environment writes the prompt: it has no ids yet. */
-function taskPrompt(
-  row: PromptRow,
-  { promptId, tokenizer }: { readonly promptId: string; readonly tokenizer: MakerParts['tokenizer'] },
-): EncodedPrompt {
-  const { prompt, label, target } = row
-  const turns = prompt instanceof Int32Array ? [] : promptTurns(prompt, tokenizer)
-  const messages = typeof turns === 'string' ? [{ role: 'user', content: turns }] : turns
-  const sequence = promptSequence({ ids: new Int32Array(0), promptId: row.promptId ?? promptId, row: row.row ?? {} })
-  return { sequence, messages, label, target, cutTokens: 0, tooLong: false }
 }
 
 function rolloutSample(sample: ScoredSample, inference: Inference): RolloutSample {

@@ -1,4 +1,5 @@
 /** Experience generation: `FastExperienceMaker` generates samples, scores them, and derives their advantages. */
+export { samplingParams } from './collect.js'
 export type { Collected } from './collected.js'
 export {
   type ExperienceConfig,
@@ -9,7 +10,7 @@ export {
   structuredNeeds,
 } from './config.js'
 export { completeGroup, type GroupMember, selectGroups } from './dynamic-sampling.js'
-export { withEnvironment } from './environment-rewards.js'
+export { environmentSource, withEnvironment, withEnvironmentReward } from './environment-rewards.js'
 export { EngineLostError, EnvironmentLostError, RewardsLostError } from './errors.js'
 export type { Dropped, DropReason, Experience, ExperienceBatch, ExperienceInfo } from './experience.js'
 export { type ExperienceState, FastExperienceMaker } from './fast-experience-maker.js'
@@ -22,5 +23,7 @@ export {
   encodePrompt,
   type PromptCounts,
   promptLimit,
+  taskPrompt,
 } from './prompts.js'
+export { episodeAnswer } from './rolled-out.js'
 export type * from './rollout-journal.js'

@@ -27,7 +27,7 @@ import type { RolloutJournal } from './rollout-journal.js'
 type RewardOptions = Omit<RewardEngineOptions, 'tokenizer'>
 type ResolvedRewardOptions = Omit<RewardOptions, 'rewardModel'> & { readonly rewardModel?: ResolvedRewardModels }
 
-/** What makes prompts with images and videos ready. Samples that have one of its `placeholderIds` are dropped. */
+/** What makes prompts with images and videos ready. `placeholderIds` (of images, of videos) belong to no response: `mediaRepair`. */
 export type PromptProcessor = Pick<MultimodalProcessor, 'process'> &
   Partial<Pick<MultimodalProcessor, 'placeholderIds'>>
 

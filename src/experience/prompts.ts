@@ -58,6 +58,18 @@ export function countPrompts(prompts: readonly Pick<EncodedPrompt, 'cutTokens' |
   }
 }
 
+/** A row whose environment writes the prompt: it has no ids yet. */
+export function taskPrompt(
+  row: PromptRow,
+  { promptId, tokenizer }: { readonly promptId: string; readonly tokenizer: Tokenizer },
+): EncodedPrompt {
+  const { prompt, label, target } = row
+  const turns = prompt instanceof Int32Array ? [] : promptTurns(prompt, tokenizer)
+  const messages = typeof turns === 'string' ? [{ role: 'user', content: turns }] : turns
+  const sequence = promptSequence({ ids: new Int32Array(0), promptId: row.promptId ?? promptId, row: row.row ?? {} })
+  return { sequence, messages, label, target, cutTokens: 0, tooLong: false }
+}
+
 interface EncodeOptions extends Pick<ExperienceConfig, 'promptTruncation' | 'chatTemplate'> {
   tokenizer: Tokenizer
   /** For prompts with images or videos. */

@@ -6,6 +6,7 @@ import type { Outcome, Sample, SampleLogprobs, VersionSpan } from '../rollout/in
 import { type MediaItem, type Sequence, withSampled } from '../sequence/index.js'
 import type { ChatMessage, Tokenizer } from '../text/index.js'
 import type { SampleFacts } from './collected.js'
+import { episodeMediaProblem, type MediaTokenRules, readFacts, withoutSurplus } from './media-tokens.js'
 import type { EncodedPrompt } from './prompts.js'
 
 type FinishedEpisode = Extract<EpisodeOutcome, { kind: 'finished' | 'truncated' }>
@@ -91,7 +92,20 @@ export function lossOf(outcome: Outcome | EpisodeOutcome): Loss | undefined {
     return { sample: outcome.episode.key.sample, stage: 'reward', reason: 'unscorable', message, of: 'score' }
   const { sample } = outcome.key
   if (outcome.kind === 'rejected') return { sample, stage: 'generation', reason: outcome.reason, message, of: 'prompt' }
+  if (outcome.at === 'generator') return { sample, stage: 'generation', reason: 'engine', message, of: 'sample' }
   return { sample, stage: 'generation', reason: `environment-${outcome.at}`, message, of: 'environment' }
+}
+
+/** An episode that has placeholders among what the policy sampled; undefined where it has none, and for a single response. */
+export function episodeLoss(
+  outcome: Outcome | EpisodeOutcome,
+  rolled: () => RolledOut,
+  rules: MediaTokenRules,
+): Loss | undefined {
+  if (!('episode' in outcome)) return undefined
+  const message = episodeMediaProblem(rolled().sequences, rules)
+  if (message === undefined) return undefined
+  return { sample: outcome.episode.key.sample, stage: 'generation', reason: 'media-tokens', message, of: 'sample' }
 }
 
 /** Images and videos of a prompt, as rewards see them. */
@@ -109,12 +123,12 @@ export function rolledOut(
   if ('episode' in outcome) return rolledEpisode(outcome as FinishedEpisode, prompt, tokenizer)
   const sample = outcome as Sample
   const { messages, label, target } = prompt
-  const sequence = withSampled(prompt.sequence, sample.responseIds)
+  const sequence = withoutSurplus(withSampled(prompt.sequence, sample.responseIds), sample)
   const { finishReason, sample: index } = sample
   const judged = media.media.length === 0 ? sequence : { ...sequence, media: media.media }
   const known = { sequence: judged, messages, label, target, finishReason, sample: index, ...media.inputs }
   return {
-    facts: sample,
+    facts: readFacts(sample),
     sequences: [sequence],
     decode: async () => {
       const input = await decodeRewardInput(tokenizer, known)
@@ -158,3 +172,18 @@ const textsOf = ({ prompt, promptRaw, response, responseRaw }: RewardInput): Tex
   response,
   responseRaw,
 })
+
+/** An episode as rewards see it, or why there is nothing to score. */
+export async function episodeAnswer(
+  outcome: EpisodeOutcome,
+  prompt: EncodedPrompt,
+  tokenizer: Tokenizer,
+): Promise<
+  | { readonly kind: 'answered'; readonly input: RewardInput }
+  | { readonly kind: 'lost'; readonly reason: string; readonly message: string }
+> {
+  const lost = lossOf(outcome)
+  if (lost) return { kind: 'lost', reason: lost.reason, message: lost.message }
+  const { input } = await rolledEpisode(outcome as FinishedEpisode, prompt, tokenizer).decode()
+  return { kind: 'answered', input }
+}

@@ -1,6 +1,7 @@
 /** Options of the pipeline: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
+import { devicesOption } from '../distributed/index.js'
 import { ConfigError, problemOf } from '../errors/index.js'
 import { families, type Size, sizes, type TextFamily } from '../model/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
@@ -57,6 +58,7 @@ export const pipelineShape = {
     .describe(
       'device of all stages; a section can override it: cpu, cuda, cuda:N, or auto (a GPU if the machine has one)',
     ),
+  devices: devicesOption.describe(`${devicesOption.description}; for all stages, a section can override it`),
   seed: z.int().min(0).default(0).describe('seed of all random numbers'),
 
   sftDataPath: dataSchema.default('data/sft_data.jsonl').describe('conversations for SFT'),

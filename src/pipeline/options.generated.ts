@@ -20,6 +20,8 @@ export interface PipelineInput {
   rewardModel?: PipelineWritten['rewardModel']
   /** device of all stages; a section can override it: cpu, cuda, cuda:N, or auto (a GPU if the machine has one) @defaultValue `"auto"` */
   device?: PipelineWritten['device']
+  /** ranks: processes of this machine that compute together. all: one for each GPU; N: the first N GPUs, or N processes that share the cores of a CPU; a list: these GPUs (default: one process); for all stages, a section can override it */
+  devices?: PipelineWritten['devices']
   /** seed of all random numbers @defaultValue `0` */
   seed?: PipelineWritten['seed']
   /** conversations for SFT @defaultValue `"data/sft_data.jsonl"` */

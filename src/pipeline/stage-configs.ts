@@ -26,6 +26,7 @@ type Names = Readonly<Partial<Record<keyof PipelineConfig, string>>>
 
 const shared: Names = {
   device: 'device',
+  devices: 'devices',
   seed: 'seed',
   chatTemplate: 'chatTemplate',
   validationShare: 'validationShare',

@@ -187,9 +187,11 @@ async function startOf(
 
 /** The pipeline's own reward model as a description of rewards, which the last stage reads. */
 async function describeRewards(config: PipelineConfig, rewardModel: string): Promise<void> {
-  const device = resolveDevice(rewardDevice(config))
+  // Where the stage has ranks, so has its reward model, unless its section names a device.
+  const own = config.devices === undefined || config.reward.device !== undefined
+  const device = own ? { device: resolveDevice(rewardDevice(config)) } : {}
   const path = relative(stageDirectory(config, 'ppo'), rewardModel)
-  const description = { sources: { reward_model: { type: 'model', path, device } } }
+  const description = { sources: { reward_model: { type: 'model', path, ...device } } }
   await writeFileAtomic(rewardsFile(config), `${JSON.stringify(description, undefined, 2)}\n`)
 }
 

@@ -1,3 +1,4 @@
+import type { TokenModel } from '../model/index.js'
 import type { DType } from '../tensor/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { RewardComputationEngine } from './engine.js'
@@ -19,8 +20,16 @@ export interface LoadRewardsOptions {
   readonly patienceMinutes?: number | undefined
   /** Of reward models that come from the Hub, by name. Default: what their branches are now. */
   readonly commits?: Readonly<Record<string, string>> | undefined
+  /** Loads reward models that compute where the run does. Default: in this process. */
+  readonly loadModel?: ((directory: string, options: RewardModelPlace) => Promise<TokenModel<'reward'>>) | undefined
   /** Ends the loading of a file. */
   readonly signal?: AbortSignal | undefined
+}
+
+/** How a reward model is loaded. */
+export interface RewardModelPlace {
+  readonly dtype?: DType | undefined
+  readonly adapter?: string | undefined
 }
 
 /**

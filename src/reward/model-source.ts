@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MultimodalProcessor } from '../model/index.js'
-import { promptSequence, type Sequence, withObservation } from '../sequence/index.js'
+import { asRead, promptSequence, type Sequence, withObservation } from '../sequence/index.js'
 import { type ChatMessage, placedTypes, type Tokenizer } from '../text/index.js'
 import { RewardConfigError, SourceError } from './errors.js'
 import type { RewardInput } from './input.js'
@@ -106,7 +106,7 @@ async function sequenceFor(
     const end = messages && (await tokenizer.turnEnd())
     const ended = end !== undefined && sequence.ids.at(-1) === end.id
     const whole = ended ? withObservation(sequence, end.tail) : sequence
-    return seen ? whole : whole.ids
+    return seen || whole.unread ? whole : whole.ids
   }
   if (!seen)
     return messages ? tokenizer.encodeChat(conversationOf(input, messages)) : tokenizer.encode(prompt + response)
@@ -134,7 +134,8 @@ async function readsAlike(
   processor: ModelRewardOptions['processor'],
 ) {
   if (!processor) return true
-  const made = await processor.process(sequence.ids, { images: images.map(asInput), videos: videos.map(asInput) })
+  const { ids } = asRead(sequence)
+  const made = await processor.process(ids, { images: images.map(asInput), videos: videos.map(asInput) })
   if (made.kind === 'failed') return false
   const grids = (items: readonly { pixels: { grid: readonly number[] } }[]) =>
     items.map(({ pixels }) => pixels.grid).join(' ')

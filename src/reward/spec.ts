@@ -84,7 +84,10 @@ async function makeModel(
     throw new RewardConfigError(
       `reward "${name}": device: there is no ${place.device}; \`whetstone doctor\` lists the devices`,
     )
-  const model = await LocalModel.load(directory, { role: 'reward', ...place, ...defined({ adapter }) })
+  const shares = spec.device === undefined && run.loadModel !== undefined
+  const model = shares
+    ? await run.loadModel!(directory, { dtype: place.dtype, adapter })
+    : await LocalModel.load(directory, { role: 'reward', ...place, ...defined({ adapter }) })
   const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
   const source = modelReward({
     name,

@@ -6,6 +6,8 @@ import { numberText } from '../progress/index.js'
 import {
   all,
   failedShare,
+  flatReward,
+  grownGap,
   type History,
   hasSolved,
   isRising,
@@ -25,6 +27,9 @@ export interface Diagnosis {
   readonly words: string
   /** A page of the docs. */
   readonly page: string
+  /** What to look at in the run, and metrics to show beside it. */
+  readonly look: string
+  readonly metrics: readonly string[]
   /** Diagnoses that are the cause of this one: where one of them holds, this one is not said. */
   readonly causes?: readonly string[]
 }
@@ -43,6 +48,8 @@ export const diagnoses: readonly Diagnosis[] = [
     words:
       'In the {last} {share} of the samples were dropped because their reward or their generation failed. The metrics drops/... and logs/skipped.jsonl say why.',
     page: 'reading-metrics.md#rewards-fail',
+    look: 'Filter samples by dropped, and read what the reward source answered.',
+    metrics: ['samples/trained'],
   },
   {
     id: 'equal-rewards',
@@ -54,6 +61,8 @@ export const diagnoses: readonly Diagnosis[] = [
     words:
       'All rewards of the {last} are equal ({reward}), so the model cannot learn from them. Either the reward does not recognise good answers, or the task is too hard or too easy.',
     page: 'reading-metrics.md#the-reward-does-not-rise',
+    look: 'Read samples of the last iteration with their rewards side by side.',
+    metrics: ['reward/std', 'reward/mean'],
     causes: ['rewards-fail'],
   },
   {
@@ -66,6 +75,8 @@ export const diagnoses: readonly Diagnosis[] = [
     words:
       'In {share} of the groups of the {last} all samples have the same reward, so almost no sample has an advantage.',
     page: 'reading-metrics.md#groupszero_variance-is-near-1',
+    look: 'Open the groups of the last iteration: all right means too easy, all wrong means too hard.',
+    metrics: ['groups/zero_variance', 'reward/mean'],
     causes: ['equal-rewards', 'rewards-fail'],
   },
   {
@@ -78,6 +89,8 @@ export const diagnoses: readonly Diagnosis[] = [
     words:
       '{share} of the responses of the {last} ended at the length limit, so their end is missing. Raise maxNewTokens, or look at samples: the model may never end an answer.',
     page: 'reading-metrics.md#answers-are-truncated',
+    look: 'Filter samples by finish=length and read how they end.',
+    metrics: ['length/truncated', 'length/mean'],
   },
   {
     id: 'no-gradient',
@@ -87,6 +100,8 @@ export const diagnoses: readonly Diagnosis[] = [
     },
     words: 'The gradient of the {last} is 0, so no weight changes.',
     page: 'reading-metrics.md#the-loss-is-0',
+    look: 'Compare the groups: without a difference of rewards there is no gradient.',
+    metrics: ['grad/norm', 'advantage/std'],
     causes: ['equal-rewards', 'equal-groups', 'rewards-fail'],
   },
   {
@@ -101,6 +116,8 @@ export const diagnoses: readonly Diagnosis[] = [
     words:
       'The last 10 steps changed only {share} of the 16-bit weights, so the model hardly changes: the learning rate is too small for this dtype, or masters is exact.',
     page: 'precision.md',
+    look: 'Raise the learning rate, or look at dtype and masters in the config.',
+    metrics: ['weights/changed', 'lr'],
     causes: ['no-gradient'],
   },
   {
@@ -111,6 +128,8 @@ export const diagnoses: readonly Diagnosis[] = [
     },
     words: 'The reward falls: its mean was {from} and is now {to}.',
     page: 'reading-metrics.md#the-reward-falls',
+    look: 'Compare samples of before and after the fall; lower the learning rate.',
+    metrics: ['reward/mean', 'kl/mean'],
   },
   {
     id: 'kl-runaway',
@@ -124,6 +143,8 @@ export const diagnoses: readonly Diagnosis[] = [
     words:
       'The model moves far from the reference: the KL per token was {from} ten iterations ago and is now {to} nats. Its texts are probably damaged.',
     page: 'reading-metrics.md#kl-explodes',
+    look: 'Read samples: are texts still sound? Raise the KL coefficient, or lower the learning rate.',
+    metrics: ['kl/mean', 'policy/approx_kl'],
   },
   {
     id: 'entropy-collapse',
@@ -137,6 +158,8 @@ export const diagnoses: readonly Diagnosis[] = [
     words:
       'The entropy fell from {from} to {to} nats while the reward does not rise: the model always gives the same answer and explores nothing.',
     page: 'reading-metrics.md#entropy-collapses',
+    look: 'Open groups: are the samples of a prompt all the same? Raise the temperature.',
+    metrics: ['entropy/mean', 'reward/mean'],
   },
   {
     id: 'answers-shrink',
@@ -149,12 +172,40 @@ export const diagnoses: readonly Diagnosis[] = [
     words:
       'The answers shrank from {from} to {to} tokens while the reward rises: the reward may be gamed. Read some samples; a larger KL coefficient keeps the answers.',
     page: 'reading-metrics.md#the-length-changes-with-the-reward',
+    look: 'Sort samples by length and read the shortest ones with a high reward.',
+    metrics: ['length/mean', 'reward/mean'],
+  },
+  {
+    id: 'gap-grows',
+    when: history => {
+      const grown = grownGap(history)
+      return grown && { from: numberText(grown.from, 2), to: numberText(grown.to, 2) }
+    },
+    words:
+      'Engine and trainer drift apart: the mean gap between their log-probabilities was {from} and is now {to} nats, so that ratios are noise.',
+    page: 'reading-metrics.md#gapmean-engine-and-trainer-differ',
+    look: 'Colour tokens by gap: which tokens differ between engine and trainer?',
+    metrics: ['gap/mean', 'gap/max'],
+  },
+  {
+    id: 'reward-flat',
+    when: history => {
+      const flat = flatReward(history)
+      return flat && { count: String(flat.iterations), reward: numberText(flat.reward, 3) }
+    },
+    words: 'The reward is flat: after {count} iterations its mean is {reward}, as at the start.',
+    page: 'reading-metrics.md#the-reward-does-not-rise',
+    look: 'Read the best and the worst samples: does the reward tell them apart?',
+    metrics: ['reward/mean', 'reward/std'],
+    causes: ['rewards-fail', 'equal-rewards', 'equal-groups', 'no-gradient', 'weights-unchanged', 'entropy-collapse'],
   },
   {
     id: 'overflows',
     when: history => (all(last(history, 'grad/overflows', 10, 'step'), count => count >= 1) ? {} : undefined),
     words: 'Each of the last 10 steps overflowed in float16 and was computed again.',
     page: 'reading-metrics.md#numbers-that-are-not-finite',
+    look: 'Use bfloat16 or float32.',
+    metrics: ['grad/overflows', 'grad/loss_scale'],
   },
   {
     id: 'loss-rises',
@@ -170,6 +221,8 @@ export const diagnoses: readonly Diagnosis[] = [
     },
     words: 'The training loss rises: it was {from} and is now {to}. The learning rate is probably too large.',
     page: 'reading-metrics.md#sft-the-loss-jumps-or-does-not-fall',
+    look: 'Lower the learning rate.',
+    metrics: ['loss/train', 'grad/norm'],
   },
   {
     id: 'overfits',
@@ -183,6 +236,8 @@ export const diagnoses: readonly Diagnosis[] = [
     words:
       'The loss on held-out rows rises: it was {from} and is now {to}. The model overfits; best_model is the one of the lowest loss.',
     page: 'reading-metrics.md#does-the-model-learn',
+    look: 'Stop earlier, or use more data.',
+    metrics: ['loss/validation', 'loss/train'],
   },
   {
     id: 'pairs-not-learnt',
@@ -198,6 +253,8 @@ export const diagnoses: readonly Diagnosis[] = [
     words:
       'The model prefers the chosen response in {share} of the pairs, no more than by chance. The pairs may be noise, or the learning rate too small.',
     page: 'reading-metrics.md#does-the-model-learn',
+    look: 'Read some pairs of the data.',
+    metrics: ['reward/accuracy', 'preference/accuracy'],
   },
 ]
 

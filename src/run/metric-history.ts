@@ -88,6 +88,24 @@ export function recentFall(history: History): { from: number; to: number } | und
   return from - to > 5 * error && from - to > 0.25 * differ ? { from, to } : undefined
 }
 
+/** A reward that after many iterations is where it began, though samples differ and the task is not solved. */
+export function flatReward(history: History): { iterations: number; reward: number } | undefined {
+  const curve = rewardCurve(history)
+  const ends = curve.length < 50 || hasSolved(history) ? undefined : endsOf(curve, 12)
+  if (!ends) return undefined
+  const { from, to, error } = compared(ends)
+  const isSame = Math.abs(to - from) <= Math.min(2 * error, 0.1 * mean(values(history, 'reward/std')))
+  return isSame ? { iterations: curve.length, reward: to } : undefined
+}
+
+/** The gap between engine and trainer, where it is more than rounding and several times what it was. */
+export function grownGap(history: History): { from: number; to: number } | undefined {
+  const ends = endsOf(values(history, 'gap/mean').map(Math.abs), 5)
+  if (!ends) return undefined
+  const { from, to, error } = compared(ends)
+  return to > 0.02 && to > 3 * from && to - from > 3 * error ? { from, to } : undefined
+}
+
 /** Drops that are not failures: groups that teach nothing, samples beyond the batch, samples of old weights. */
 const harmless = new Set(['zero-variance', 'surplus', 'stale'])
 

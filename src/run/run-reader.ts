@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isHeld, readLock } from '../files/index.js'
-import { checkpointSteps, newestCheckpoint } from './checkpoints.js'
+import { checkpointSteps, newestCheckpoint, readCheckpoint } from './checkpoints.js'
 import { RunError } from './errors.js'
 import { type RunConfig, readConfig } from './identity.js'
 import { Journal } from './journal.js'
@@ -89,6 +89,10 @@ export class RunReader {
       checkpoints,
       journal: new Journal(paths.journal),
       latest: () => newestCheckpoint(paths.checkpoints),
+      checkpoint: async step => {
+        const found = await readCheckpoint(paths.checkpoints, step, 'sizes')
+        return found.kind === 'complete' ? found.checkpoint : undefined
+      },
     }
   }
 

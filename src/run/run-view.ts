@@ -40,4 +40,6 @@ export interface RunView {
   readonly checkpoints: readonly number[]
   readonly journal: Pick<Journal, 'read' | 'iterations' | 'checkVersion'>
   latest(): Promise<Checkpoint | undefined>
+  /** Undefined where there is none of this step, or only a part of one. */
+  checkpoint(step: number): Promise<Checkpoint | undefined>
 }

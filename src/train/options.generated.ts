@@ -11,6 +11,8 @@ type SftWritten = z.input<typeof sftSchema>
 export interface SftPlain {
   /** device of all models: cpu, cuda, cuda:N, or auto (a GPU if the machine has one) @defaultValue `"auto"` */
   device?: SftWritten['device']
+  /** ranks: processes of this machine that compute together. all: one for each GPU; N: the first N GPUs, or N processes that share the cores of a CPU; a list: these GPUs (default: one process) */
+  devices?: SftWritten['devices']
   /** dtype of the weights (default: float32 on a CPU; bfloat16 on a GPU, with float32 master weights) */
   dtype?: SftWritten['dtype']
   /** dtype of the residual stream; float32 with bfloat16 weights halves the difference between the log-probabilities of engine and trainer and costs a few percent of speed (Hopper GPUs only; default: dtype of the weights) */
@@ -136,6 +138,8 @@ export interface SftInputOptimizer {
   masters?: SftWrittenOptimizer['masters']
   /** gradient clipping: the largest global norm; null: no clipping @defaultValue `1` */
   maxGradNorm?: SftWrittenOptimizer['maxGradNorm']
+  /** divide the state of the optimiser (moments and float32 master weights) over the ranks (ZeRO-1); affects memory use, not results @defaultValue `false` */
+  shard?: SftWrittenOptimizer['shard']
 }
 
 type RewardModelWritten = z.input<typeof rewardModelSchema>
@@ -143,6 +147,8 @@ type RewardModelWritten = z.input<typeof rewardModelSchema>
 export interface RewardModelPlain {
   /** device of all models: cpu, cuda, cuda:N, or auto (a GPU if the machine has one) @defaultValue `"auto"` */
   device?: RewardModelWritten['device']
+  /** ranks: processes of this machine that compute together. all: one for each GPU; N: the first N GPUs, or N processes that share the cores of a CPU; a list: these GPUs (default: one process) */
+  devices?: RewardModelWritten['devices']
   /** dtype of the weights (default: float32 on a CPU; bfloat16 on a GPU, with float32 master weights) */
   dtype?: RewardModelWritten['dtype']
   /** dtype of the residual stream; float32 with bfloat16 weights halves the difference between the log-probabilities of engine and trainer and costs a few percent of speed (Hopper GPUs only; default: dtype of the weights) */
@@ -250,6 +256,8 @@ export interface RewardModelInputOptimizer {
   masters?: RewardModelWrittenOptimizer['masters']
   /** gradient clipping: the largest global norm; null: no clipping @defaultValue `1` */
   maxGradNorm?: RewardModelWrittenOptimizer['maxGradNorm']
+  /** divide the state of the optimiser (moments and float32 master weights) over the ranks (ZeRO-1); affects memory use, not results @defaultValue `false` */
+  shard?: RewardModelWrittenOptimizer['shard']
 }
 
 type PreferenceWritten = z.input<typeof preferenceSchema>
@@ -257,6 +265,8 @@ type PreferenceWritten = z.input<typeof preferenceSchema>
 export interface PreferencePlain {
   /** device of all models: cpu, cuda, cuda:N, or auto (a GPU if the machine has one) @defaultValue `"auto"` */
   device?: PreferenceWritten['device']
+  /** ranks: processes of this machine that compute together. all: one for each GPU; N: the first N GPUs, or N processes that share the cores of a CPU; a list: these GPUs (default: one process) */
+  devices?: PreferenceWritten['devices']
   /** dtype of the weights (default: float32 on a CPU; bfloat16 on a GPU, with float32 master weights) */
   dtype?: PreferenceWritten['dtype']
   /** dtype of the residual stream; float32 with bfloat16 weights halves the difference between the log-probabilities of engine and trainer and costs a few percent of speed (Hopper GPUs only; default: dtype of the weights) */
@@ -364,6 +374,8 @@ export interface PreferenceInputOptimizer {
   masters?: PreferenceWrittenOptimizer['masters']
   /** gradient clipping: the largest global norm; null: no clipping @defaultValue `1` */
   maxGradNorm?: PreferenceWrittenOptimizer['maxGradNorm']
+  /** divide the state of the optimiser (moments and float32 master weights) over the ranks (ZeRO-1); affects memory use, not results @defaultValue `false` */
+  shard?: PreferenceWrittenOptimizer['shard']
 }
 
 type RlWritten = z.input<typeof rlSchema>
@@ -371,6 +383,8 @@ type RlWritten = z.input<typeof rlSchema>
 export interface RlPlain {
   /** device of all models: cpu, cuda, cuda:N, or auto (a GPU if the machine has one) @defaultValue `"auto"` */
   device?: RlWritten['device']
+  /** ranks: processes of this machine that compute together. all: one for each GPU; N: the first N GPUs, or N processes that share the cores of a CPU; a list: these GPUs (default: one process) */
+  devices?: RlWritten['devices']
   /** dtype of the weights (default: float32 on a CPU; bfloat16 on a GPU, with float32 master weights) */
   dtype?: RlWritten['dtype']
   /** dtype of the residual stream; float32 with bfloat16 weights halves the difference between the log-probabilities of engine and trainer and costs a few percent of speed (Hopper GPUs only; default: dtype of the weights) */
@@ -457,6 +471,8 @@ export interface RlPlain {
   promptMaxLen?: RlWritten['promptMaxLen']
   /** what to do with longer prompts: left (cut the start of the user text), right (cut its end) or reject (skip the prompt); text of the chat template is never cut @defaultValue `"left"` */
   promptTruncation?: RlWritten['promptTruncation']
+  /** a response of an engine with placeholder tokens that no image or video belongs to: drop (leave out the sample) or mask (keep its ids, and leave these tokens out of attention and loss) @defaultValue `"drop"` */
+  mediaRepair?: RlWritten['mediaRepair']
   /** sequences per scoring call; affects memory use, not results @defaultValue `64` */
   microRolloutBatchSize?: RlWritten['microRolloutBatchSize']
   /** pack sequences without padding for scoring; affects speed, not results @defaultValue `true` */
@@ -557,9 +573,9 @@ export interface RlInput extends RlPlain {
   validationData?: RlWritten['validationData']
   /** a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format); or a list of these, whose rewards are added; not needed where an environment gives rewards */
   rewards?: RlWritten['rewards']
-  /** environment of episodes: a file whose default export it is (defineEnvironment, toolEnvironment) */
+  /** environment of episodes: a file whose default export it is (defineEnvironment, toolEnvironment, agentEnvironment), {type: openenv, url, rewards} or {type: agent, command} */
   environment?: RlWritten['environment']
-  /** tools that the model may call before it answers: calculator, or files whose default export is a tool or a list of tools (defineTool) */
+  /** tools that the model may call before it answers: calculator, files whose default export is a tool or a list of tools (defineTool), or {mcp: {command}} and {mcp: {url}} for those of an MCP server */
   tools?: RlWritten['tools']
   /** the reference: the model that KL is measured to. A directory, initial (the model before training), adapter-off (the LoRA model without its adapter) or none (default: initial if the KL coefficient is above 0) */
   reference?: RlWritten['reference']
@@ -582,7 +598,7 @@ export interface RlInputEpisode {
   invalidCalls?: RlWrittenEpisode['invalidCalls']
   /** most sampled tokens of one turn; a turn that is cut goes on with the next one (default: maxNewTokens) */
   turnTokens?: RlWrittenEpisode['turnTokens']
-  /** most seconds of an episode, with its tools @defaultValue `600` */
+  /** most seconds of an episode in its environment: sessions, steps and tools; time in the engine does not count @defaultValue `600` */
   seconds?: RlWrittenEpisode['seconds']
   /** how often an episode starts again in a new session after a fault of the environment @defaultValue `2` */
   retries?: RlWrittenEpisode['retries']
@@ -656,6 +672,8 @@ export interface RlInputOptimizer {
   masters?: RlWrittenOptimizer['masters']
   /** gradient clipping: the largest global norm; null: no clipping @defaultValue `1` */
   maxGradNorm?: RlWrittenOptimizer['maxGradNorm']
+  /** divide the state of the optimiser (moments and float32 master weights) over the ranks (ZeRO-1); affects memory use, not results @defaultValue `false` */
+  shard?: RlWrittenOptimizer['shard']
 }
 
 type RlWrittenCritic = NonNullable<RlWritten['critic']>
@@ -698,6 +716,8 @@ export interface RlInputCriticOptimizer {
   masters?: RlWrittenCriticOptimizer['masters']
   /** gradient clipping: the largest global norm; null: no clipping @defaultValue `1` */
   maxGradNorm?: RlWrittenCriticOptimizer['maxGradNorm']
+  /** divide the state of the optimiser (moments and float32 master weights) over the ranks (ZeRO-1); affects memory use, not results @defaultValue `false` */
+  shard?: RlWrittenCriticOptimizer['shard']
 }
 
 type RlWrittenPtx = NonNullable<RlWritten['ptx']>

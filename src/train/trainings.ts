@@ -22,6 +22,7 @@ import { rlIdle } from './rl/idle-options.js'
 import { runRl } from './rl/job.js'
 import { planRl } from './rl/training-plan.js'
 import type { JobOptions, JobResult } from './run/job.js'
+import { withRanks } from './run/with-ranks.js'
 import { type SftConfig, sftSchema } from './sft/config.js'
 import { runSft } from './sft/job.js'
 import { type SupervisedConfig, supervisedPaths, supervisedWords } from './supervised/config.js'
@@ -103,7 +104,7 @@ or texts. The best checkpoint has the lowest perplexity on validation data.`,
   ...resolving<SftConfig>(sftSchema),
   idle: supervisedIdle,
   plan: config => planRows(config, { kind: 'conversations', role: 'language' }),
-  run: runSft,
+  run: withRanks(runSft),
   next: useModel,
 }
 
@@ -118,7 +119,7 @@ ranks the most held-out pairs correctly.`,
   ...resolving<RewardModelConfig>(rewardModelSchema, { otherWords: rewardOtherWords }),
   idle: rewardModelIdle,
   plan: config => planRows(config, { kind: 'preferences', role: 'reward' }),
-  run: runRewardModel,
+  run: withRanks(runRewardModel),
   next: model => [
     'to use it as the reward of a training:',
     `whetstone grpo --rewards ${model} --model ... --data ... --output ...`,
@@ -137,7 +138,7 @@ with a label each. The reference scores all answers once, before the first step.
   ...resolving<PreferenceConfig>(preferenceSchema, { paths: preferencePaths, otherWords: preferenceOtherWords }),
   idle: supervisedIdle,
   plan: config => planRows(config, { kind: preferenceKind(config), role: 'language', reference: config.reference }),
-  run: runPreference,
+  run: withRanks(runPreference),
   next: useModel,
 }
 
@@ -163,7 +164,7 @@ the run prints the options it sets, and the config can override them.`,
   },
   idle: rlIdle,
   plan: planRl,
-  run: runRl,
+  run: withRanks(runRl),
   next: useModel,
 }
 

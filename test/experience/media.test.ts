@@ -47,24 +47,65 @@ test('a frozen tower computes an image once: for the engine, all samples, the ac
   expect(adapted.vision!.computedPatches).toBe(16)
 })
 
-test('a response of another engine with a placeholder is dropped with the reason, and ids stay what was sampled', async () => {
-  const pad = 5
-  class Foreign extends ScriptedGenerator {
-    override generate(requests: Iterable<GenerationRequest>, options: object) {
-      return super.generate(
-        [...requests].map(({ media: _, ...rest }) => rest),
-        options,
-      )
-    }
+const pad = 5
+/** An engine of others, which may sample placeholders. */
+class Foreign extends ScriptedGenerator {
+  override generate(requests: Iterable<GenerationRequest>, options: object) {
+    return super.generate(
+      [...requests].map(({ media: _, ...rest }) => rest),
+      options,
+    )
   }
+}
+
+test('a response of another engine with a placeholder is dropped with the reason, and ids stay what was sampled', async () => {
   const generator = new Foreign((_, sample) => (sample === 1 ? [40, pad] : [40, 41 + sample]), tokenizer.vocabSize)
   const maker = makerOf({ generator })
   const { experiences, dropped } = await maker.makeExperienceList([{ prompt: 'Which colour?', images: [image] }])
   expect(experiences.map(({ sample }) => sample)).toEqual([0, 2])
-  expect(dropped).toMatchObject([{ sample: 1, reason: 'protocol', message: expect.stringContaining('a placeholder') }])
+  expect(dropped).toMatchObject([
+    { sample: 1, reason: 'media-tokens', message: expect.stringContaining('a placeholder') },
+  ])
 })
 
-test('sounds go to the engine and to the rewards as they are; an engine of this process says that it hears none', async () => {
+test('mediaRepair: placeholders of a response are masked, counted by reason, and its ids stay', async () => {
+  const video = 6
+  const answers = [
+    [pad, 40, video, 41, pad, 42],
+    [40, 41, 42],
+  ]
+  const generator = new Foreign((_, sample) => answers[sample]!, tokenizer.vocabSize)
+  const critic = await LocalModel.load<'value'>(directory, { role: 'value' })
+  atEnd(() => critic.dispose())
+  const maker = makerOf({ generator, critic, mediaRepair: 'mask', advantageEstimator: 'gae', maxNewTokens: 8 })
+  for (const images of [[image], []]) {
+    const { experiences, dropped, info } = await maker.makeExperienceList([{ prompt: 'Which colour?', images }])
+    expect(dropped).toEqual([])
+    expect(info.repairs).toEqual({ 'surplus-image': 2, 'surplus-video': 1 })
+    const [masked, plain] = experiences.map(one => one) as [(typeof experiences)[0], (typeof experiences)[0]]
+    const asked = plain.sequence.ids.length - 3
+    expect([...masked.sequence.ids.subarray(asked)]).toEqual(answers[0])
+    expect(masked.sequence.unread).toEqual([asked, asked + 2, asked + 4])
+    expect([...masked.sequence.trained.subarray(asked)]).toEqual([0, 1, 0, 1, 0, 1])
+    // What is left is the other answer: its numbers are those of the other sample.
+    expect(masked.logprobs).toEqual(plain.logprobs)
+    expect(masked.values).toEqual(plain.values)
+    expect(masked.lossMask.length).toBe(3)
+    expect(masked.engineLogprobs.raw!.length).toBe(3)
+    expect(masked.versions).toEqual(plain.versions)
+    expect(masked.versions.at(-1)!.end).toBe(3)
+  }
+})
+
+test('mediaRepair: a response of placeholders alone is dropped', async () => {
+  const generator = new Foreign((_, sample) => (sample === 0 ? [pad, pad] : [40, 41 + sample]), tokenizer.vocabSize)
+  const maker = makerOf({ generator, mediaRepair: 'mask', maxNewTokens: 2 })
+  const { dropped, info } = await maker.makeExperienceList([{ prompt: 'Which colour?', images: [image] }])
+  expect(dropped).toMatchObject([{ sample: 0, reason: 'media-tokens' }])
+  expect([info.repairs, info.drops]).toEqual([{}, { 'generation: media-tokens': 1 }])
+})
+
+test('sounds go to the engine and to the rewards as they are; engines and models of this process say that they hear none', async () => {
   // 16 kHz, one channel, 16 bits.
   const wav = Buffer.alloc(44)
   wav.write('RIFF', 0)
@@ -86,7 +127,11 @@ test('sounds go to the engine and to the rewards as they are; an engine of this 
   })
   const generator = new Hearing(() => [40], tokenizer.vocabSize)
   const row = { prompt: 'What do you hear?', audios: [{ bytes: wav }] }
-  await makerOf({ generator, sources: [reward] }).makeExperienceList([row])
+  const maker = makerOf({ generator, sources: [reward] })
+  const { groups } = await maker.generateSamples([row])
+  expect(groups.flat()).toHaveLength(2)
+  // Scored without the sound, the samples would have other log-probabilities.
+  await expect(maker.makeExperienceList([row])).rejects.toThrow('hears no sounds')
   expect(asked[0]!.audios).toMatchObject([{ samplingRate: 16000, mimeType: 'audio/wav' }])
   expect(heard[0]).toMatchObject([{ samplingRate: 16000 }])
   const engine = new LocalEngine(actor, { tokenizer })

@@ -284,7 +284,8 @@ describe('a server that', () => {
     const server = await rewardServer((response, _, index) =>
       index === 0 ? undefined : json(response, { rewards: [1] }),
     )
-    expect(await rewards({ url: server.url, timeoutMs: 80, deadlineMs: 5_000 }, samples(1))).toEqual([1])
+    // The first answer never comes; the second may take its time on a busy machine.
+    expect(await rewards({ url: server.url, timeoutMs: 1_000, deadlineMs: 60_000 }, samples(1))).toEqual([1])
     expect(server.asked).toHaveLength(2)
   })
 

@@ -133,6 +133,44 @@ const runs: Readonly<Record<string, () => Promise<string>>> = {
     float32.dispose()
     return output
   },
+  'reward-flat': () => rl({ rewards: reward(`return ${noise}`), iterations: 52, optimizer: { lr: 1e-6 } }),
+  // An engine whose log-probabilities move away from what the trainer computes.
+  'gap-grows': async () => {
+    const output = fresh('run')
+    const own = await LocalModel.load(model, { role: 'language', device: 'cpu' })
+    const engine = new LocalEngine(own, { tokenizer })
+    let outcomes = 0
+    const drifting = new Proxy(engine, {
+      get(target, name) {
+        if (name !== 'generate') {
+          const value = Reflect.get(target, name)
+          return typeof value === 'function' ? value.bind(target) : value
+        }
+        return async function* (...given: Parameters<LocalEngine['generate']>) {
+          for await (const outcome of target.generate(...given)) {
+            const drift = 0.005 * Math.floor(outcomes++ / 8)
+            const moved = (values: Float32Array | undefined) => values?.map(value => value - drift)
+            if (outcome.kind !== 'completed') yield outcome
+            else {
+              const { raw, processed } = outcome.logprobs
+              yield {
+                ...outcome,
+                logprobs: { ...(raw && { raw: moved(raw)! }), ...(processed && { processed: moved(processed)! }) },
+              }
+            }
+          }
+        }
+      },
+    })
+    const { iterations, ...rest } = quickly({ maxNewTokens: 4, saveSteps: 1000, optimizer: { lr: 1e-6 } })
+    await rlFunction({
+      ...{ ...rest, model, data, output, generator: drifting, algorithm: 'grpo', iterations: 16 },
+      rewards: ({ sample }) => sample % 2,
+    })
+    await engine.close()
+    own.dispose()
+    return output
+  },
   // The learning rate grows until the model breaks.
   'loss-rises': () =>
     sft({ data: sftRows(8, i => letters[i]!), epochs: 40, optimizer: { lr: 10, warmupRatio: 1, maxGradNorm: null } }),

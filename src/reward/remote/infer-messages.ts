@@ -1,4 +1,6 @@
 /** `ModelInfer` for rewards: samples to input tensors, an output tensor to rewards. */
+
+import { asRead } from '../../sequence/index.js'
 import { SourceError } from '../errors.js'
 import type { RewardInput } from '../input.js'
 import { pngFrames } from '../media.js'
@@ -112,7 +114,7 @@ function refuseUnsent(inputs: readonly RewardInput[], signature: Signature): voi
 
 /** Pads ids with zeros on the right; the mask marks the ids. */
 function padded(inputs: readonly RewardInput[], value: (id: number) => number): { values: number[]; width: number } {
-  const rows = inputs.map(({ sequence }) => [...sequence.ids])
+  const rows = inputs.map(({ sequence }) => [...asRead(sequence).ids])
   if (rows.some(row => row.length === 0))
     throw new SourceError('input', 'the model wants INPUT_IDS; the sample has no ids')
   const width = Math.max(...rows.map(row => row.length))

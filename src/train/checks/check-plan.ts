@@ -13,6 +13,7 @@ import {
   type PromptRow,
   whyEmpty,
 } from '../../data/index.js'
+import { type DeviceChoice, plannedRanks } from '../../distributed/index.js'
 import { InputError, refuse } from '../../errors/index.js'
 import { promptLimit } from '../../experience/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Projection, type Role } from '../../model/index.js'
@@ -47,13 +48,18 @@ export interface CheckedModels {
   readonly models: readonly CheckedModel[]
   readonly tokenizer: Tokenizer
   readonly device: Device
+  /** As the config says it. */
+  readonly choice: DeviceChoice
+  /** Ranks, each with a copy of the models, and how many of them are on one device. */
+  readonly ranks: number
+  readonly sharing: number
   readonly dtype: DType
   /** The largest batch of a step. */
   readonly batch: BatchSize
   /** Bytes of the KV cache, where something is generated. */
   readonly cache: number
   /**
-   * Bytes on the training's device at the peak: what is kept, and the work space of the model that needs the most. Models compute one
+   * Bytes on the training's device at the peak, of all ranks there: what is kept, and the work space of the model that needs the most. Models compute one
    * after another.
    */
   readonly together: number
@@ -99,10 +105,23 @@ export async function checkModels(
     planned.push({ ...one, ...shape, adapter: shapeOf(adapter) })
   }
   planned.push(...(await rewardModels(plan, commits?.rewards)))
+  const choice = { device: plan.device, devices: plan.devices }
+  const { ranks, sharing } = plannedRanks(choice)
+  // Each rank has its part of the sequences; those of a pair stay together.
+  const { groupSize = 1 } = plan
+  const ofRank = { ...plan, sequences: groupSize * Math.ceil(plan.sequences / groupSize / ranks) }
   const tokenBudget = plan.tokenBudget ?? (device === 'cpu' ? 2048 : 32_768)
+  const patchBudget = plan.patchBudget ?? (device === 'cpu' ? 4096 : 16_384)
   const sized = (rows?: readonly SequenceLength[]): CheckedModels => {
-    const batch = largestBatch(plan, { context, tokenBudget }, rows)
-    const models = planned.map(one => ({ ...one, memory: memoryOf(one, batch, plan) }))
+    const batch = largestBatch(
+      ofRank,
+      { context, tokenBudget, patchBudget: trainsTower(plan) ? patchBudget : undefined },
+      rows,
+    )
+    const models = planned.map(one => ({
+      ...one,
+      memory: memoryOf({ ...one, shards: one.use.shard ? ranks : 1 }, batch, { ...plan, patchBudget }),
+    }))
     const here = models.map(one => one.memory).filter(one => one.device === device)
     const [trained] = planned
     const merged =
@@ -115,27 +134,37 @@ export async function checkModels(
       models,
       tokenizer,
       device,
+      ...{ choice, ranks, sharing },
       dtype,
       batch,
       cache,
-      together: kept + (plan.generation?.cache === 'freed' ? Math.max(cache, work) : cache + work),
+      together: sharing * (kept + (plan.generation?.cache === 'freed' ? Math.max(cache, work) : cache + work)),
       forRows: sized,
     }
   }
   return sized()
 }
 
+/** Whether activations of the blocks of a tower are kept: the patches of a batch are bounded then. */
+const trainsTower = ({ models: [{ trained }], freezeVision }: TrainingPlan): boolean =>
+  trained === 'weights' && freezeVision !== 'all' && freezeVision !== 'tower'
+
 /** A model, and how it is used. */
 type Planned = Omit<CheckedModel, 'memory'> & Pick<PlannedModel, 'head' | 'device' | 'dtype' | 'trained' | 'adapter'>
 
-function memoryOf({ use, config, ...one }: Planned, batch: BatchSize, plan: TrainingPlan): ModelMemory {
-  const none = { tokens: 0, longest: 0, sequences: 0, rows: 0, outputs: 0 }
-  const { gradientCheckpointing } = plan
+function memoryOf(
+  { use, config, ...one }: Planned & Pick<PlannedModel, 'shards'>,
+  batch: BatchSize,
+  plan: TrainingPlan,
+): ModelMemory {
+  const none = { tokens: 0, longest: 0, sequences: 0, rows: 0, outputs: 0, patches: 0, images: 0 }
+  const { gradientCheckpointing, freezeVision, patchBudget } = plan
   const { tokens, sequences } = batch
   // A reward model is asked at one token of a sequence, so that its sequences share nothing before it.
   const asked = use.role === 'reward' ? { ...batch, rows: tokens, outputs: sequences } : batch
   const held = use.computes === 'yes' ? (one.device === 'cpu' ? asked : { ...asked, rows: tokens }) : none
-  return estimateModel({ ...one, ...held, name: use.name, config: config.decoder, gradientCheckpointing })
+  const vision = { gradientCheckpointing, freezeVision, patchBudget }
+  return estimateModel({ ...one, ...held, ...vision, name: use.name, config: config.decoder })
 }
 
 /** Reward models among the rewards; everything else of the rewards is checked when they are loaded. */

@@ -3,6 +3,7 @@ import {
   DataError,
   type Dataset,
   type ExampleKind,
+  patchesOf,
   promptWithMedia,
   type RowProcessor,
   sequencesOf,
@@ -61,14 +62,18 @@ async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): P
     for (const example of await rows.take(part)) {
       if (!('prompt' in example))
         for (const sequence of sequencesOf(example))
-          lengths.push({ tokens: sequence.ids.length, outputs: sequence.ids.length - firstTrained(sequence) })
+          lengths.push({
+            tokens: sequence.ids.length,
+            outputs: sequence.ids.length - firstTrained(sequence),
+            patches: patchesOf(sequence.media),
+          })
       if (!generation || !('prompt' in example)) continue
       const seen = await promptWithMedia(example, { tokenizer, processor })
       if (seen && 'message' in seen) throw new DataError(`${example.where}: ${seen.message}`)
       if (seen) {
         // Prompts with media are not cut.
         if (seen.length > limit) counts.leftOut++
-        else lengths.push({ tokens: seen.length, outputs: 0 })
+        else lengths.push({ tokens: seen.length, outputs: 0, patches: seen.patches })
         continue
       }
       const fitted = await fitPrompt(example.prompt, { tokenizer, limit, side: generation.promptTruncation })

@@ -6,6 +6,8 @@ import type { TrainingPlan } from './plan.js'
 export interface SequenceLength {
   readonly tokens: number
   readonly outputs: number
+  /** Of its images and videos. Default 0. */
+  readonly patches?: number
 }
 
 export interface BatchSize {
@@ -20,11 +22,16 @@ export interface BatchSize {
   readonly outputs: number
   /** Batches of the step. */
   readonly batches: number
+  /** Patches of its images and videos, each once, and of all images of the data. */
+  readonly patches: number
+  readonly images: number
 }
 
 interface BatchLimits {
   readonly context: number
   readonly tokenBudget: number
+  /** Patches of a batch, where the tower is trained. */
+  readonly patchBudget?: number | undefined
 }
 
 /**
@@ -33,7 +40,7 @@ interface BatchLimits {
  */
 export function largestBatch(
   plan: TrainingPlan,
-  { context, tokenBudget }: BatchLimits,
+  { context, tokenBudget, patchBudget }: BatchLimits,
   rows: readonly SequenceLength[] = [],
 ): BatchSize {
   const { sequences, generation, groupSize = 1 } = plan
@@ -49,8 +56,10 @@ export function largestBatch(
   const size = Math.min(together, 2 * tokenBudget)
   // An epoch with fewer rows is one step of them all.
   const steps = rows.length > 0 ? largestSteps(groups, size) : [Array.from({ length: size }, () => groups[0]!)]
-  const sizes = steps.map(step => batchSize(step.slice(0, Math.ceil(most / alike)), { tokenBudget, groupSize, most }))
-  return sizes.reduce((a, b) => (b.rows > a.rows ? b : a))
+  const images = groups.reduce((sum, [one]) => sum + (one!.patches ?? 0), 0)
+  const limits = { tokenBudget, patchBudget, groupSize, most, images }
+  const sizes = steps.map(step => batchSize(step.slice(0, Math.ceil(most / alike)), limits))
+  return sizes.reduce((a, b) => (b.rows + b.patches > a.rows + a.patches ? b : a))
 }
 
 /** Steps that are planned, of a data set that may have a million. */
@@ -74,17 +83,27 @@ function largestSteps(groups: readonly SequenceLength[][], size: number): Sequen
 
 interface StepOptions {
   readonly tokenBudget: number
+  readonly patchBudget: number | undefined
   readonly groupSize: number
   /** Sequences of the step. */
   readonly most: number
+  readonly images: number
 }
 
 /** The first batch of a step: the largest one. */
-function batchSize(step: readonly SequenceLength[][], { tokenBudget, groupSize, most }: StepOptions): BatchSize {
+function batchSize(step: readonly SequenceLength[][], options: StepOptions): BatchSize {
+  const { tokenBudget, patchBudget, groupSize, most, images } = options
   const chosen = step.flatMap((group, number) => group.map(one => ({ ...one, group: number }))).slice(0, most)
+  // Sequences of a group have the same images.
+  const of = (i: number) => [{ hash: `${chosen[i]!.group}`, patches: chosen[i]!.patches ?? 0 }]
   const batches = planBatches(
     chosen.map(one => one.tokens),
-    { tokenBudget, packing: 'on', groupSize },
+    {
+      tokenBudget,
+      packing: 'on',
+      groupSize,
+      ...(patchBudget === undefined ? {} : { patches: { budget: patchBudget, of } }),
+    },
   )
   const [first] = batches
   const held = first!.sequences.map(i => chosen[i]!)
@@ -98,12 +117,14 @@ function batchSize(step: readonly SequenceLength[][], { tokenBudget, groupSize, 
     rows: shared >= leastShared * tokens ? tokens - shared : tokens,
     outputs: sum(one => one.outputs),
     batches: batches.length,
+    patches: [...new Map(held.map(one => [one.group, one.patches ?? 0])).values()].reduce((a, b) => a + b, 0),
+    images,
   }
 }
 
 /** A prompt and the longest response that it may get. */
-function answered({ tokens }: SequenceLength, maxNewTokens: number, context: number): SequenceLength {
-  return { tokens: Math.min(context, tokens + maxNewTokens), outputs: Math.min(context, maxNewTokens) }
+function answered({ tokens, patches = 0 }: SequenceLength, maxNewTokens: number, context: number): SequenceLength {
+  return { tokens: Math.min(context, tokens + maxNewTokens), outputs: Math.min(context, maxNewTokens), patches }
 }
 
 /** Tokens before the first wanted output, in all sequences of a group but the first. */

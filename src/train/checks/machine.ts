@@ -1,5 +1,6 @@
 /** Checks that this machine can run the training: its devices exist, and each model fits its device. */
 import { totalmem } from 'node:os'
+import { launchedRank, rankDevices } from '../../distributed/index.js'
 import { type ErrorCode, InputError } from '../../errors/index.js'
 import { cudaDevice, type Device, DeviceError, requireDevice } from '../../tensor/index.js'
 import type { CheckedModel, CheckedModels } from './check-plan.js'
@@ -37,13 +38,25 @@ export function requireMachine(checked: CheckedModels): void {
       const option = memory.device === checked.device ? 'device' : use.option
       throw new MachineError(`${option}: ${cause.message}`, checked, { cause, remedy: cause.remedy! })
     }
+  requireRanks(checked)
   for (const model of checked.models) requireRoom(model, checked)
+}
+
+/** Each rank has a device, and this libtorch has what they communicate with. */
+function requireRanks(checked: CheckedModels): void {
+  if (launchedRank(process.env)) return
+  try {
+    rankDevices(checked.choice)
+  } catch (cause) {
+    if (!(cause instanceof InputError)) throw cause
+    throw new MachineError(cause.message, checked, { cause, remedy: cause.remedy ?? '' })
+  }
 }
 
 /** Permanent memory of a model. Activations are only estimated and must not stop a training. */
 function requireRoom(model: CheckedModel, checked: CheckedModels): void {
   const { use, memory } = model
-  const kept = keptBytes(memory) + memory.gradients
+  const kept = (keptBytes(memory) + memory.gradients) * (memory.device === checked.device ? checked.sharing : 1)
   const available = deviceMemory(memory.device)
   if (available === undefined || kept <= available) return
   const { option, what } = causeOf(model)

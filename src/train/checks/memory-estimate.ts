@@ -3,6 +3,7 @@ import { type DecoderConfig, parameterCount, projectionShape, weightMap } from '
 import { type Device, type DType, dtypeBytes } from '../../tensor/index.js'
 import type { LoraConfig } from '../config/common.js'
 import { type PassModel, scoringBytes, trainingBytes } from './pass-memory.js'
+import { frozenVision } from './vision-memory.js'
 
 export interface PlannedModel extends PassModel {
   /** For people: `policy`, `reference`. */
@@ -42,7 +43,12 @@ export function estimateModel(model: PlannedModel): ModelMemory {
   // A head of one number per token trains with an adapter.
   const score = head === 'score' ? config.hidden : 0
   const headParameters = head === 'score' ? score : config.vocabSize * config.hidden
-  const changing = { weights: base, adapter: beside + score, head: headParameters, nothing: 0 }[trained]
+  const changing = {
+    weights: base - frozenVision(config, model),
+    adapter: beside + score,
+    head: headParameters,
+    nothing: 0,
+  }[trained]
   const own = Math.ceil(changing / shards)
   // A rank updates its part of the weights beside the weights themselves.
   const copies = own * ((size < 4 ? 4 : 0) + (shards > 1 ? size : 0))

@@ -3,6 +3,7 @@ import { type DecoderConfig, type HeadLayout, type Projection, shortLength } fro
 import { planHead } from '../../model/index.js'
 import { type Device, type DType, dtypeBytes } from '../../tensor/index.js'
 import type { LoraConfig } from '../config/common.js'
+import { type FreezeVision, towerBytes } from './vision-memory.js'
 
 /** Trained part of a model: all weights, an adapter, only the head, or nothing. */
 export type Trained = 'weights' | 'adapter' | 'head' | 'nothing'
@@ -18,6 +19,9 @@ export interface PassSize {
   readonly rows?: number
   /** Tokens whose output is wanted. Default: all. */
   readonly outputs?: number
+  /** Patches of images and videos in the batch, each once, and of all that a run has. Default 0, and those of the batch. */
+  readonly patches?: number
+  readonly images?: number
   /** Batches of a step. In the second one, all gradients exist from the beginning. Default 2. */
   readonly batches?: number
 }
@@ -31,6 +35,9 @@ export interface PassModel extends PassSize {
   /** The adapter's shape, where one is there. */
   readonly adapter?: Pick<LoraConfig, 'rank' | 'targets'> | undefined
   readonly gradientCheckpointing: boolean
+  /** Of a model with a vision tower: what of it is not trained, and the patches of one pass without gradients. */
+  readonly freezeVision?: FreezeVision | undefined
+  readonly patchBudget?: number | undefined
 }
 
 /** Bytes of the parts of a pass, for {@link passPeak}. */
@@ -50,18 +57,22 @@ export function scoringBytes(model: PassModel): number {
   const { config, dtype } = model
   const { rows } = sizeOf(model)
   const widest = 3 * config.intermediate + 4 * config.hidden
-  return Math.max(widest * rows * dtypeBytes(dtype), headBytes(model, 'scoring'))
+  const tower = towerBytes({ ...model, trained: 'nothing' })
+  return Math.max(tower.held + Math.max(widest * rows * dtypeBytes(dtype), headBytes(model, 'scoring')), tower.alone)
 }
 
 /** Bytes that the two passes of a training take at most, and how many of them are activations and work space. */
 export function trainingBytes(model: PassModel, gradients: number): { peak: number; activations: number } {
   const { trained, batches = 2 } = model
   if (trained === 'head') {
-    const activations = Math.max(scoringBytes(model), headBytes(model, 'training'))
+    const tower = towerBytes(model)
+    const activations = Math.max(scoringBytes(model), tower.held + headBytes(model, 'training'))
     return { peak: gradients + activations, activations }
   }
   const { saved, layer, head, matrix } = passParts(model)
-  const activations = saved + Math.max(head, layer)
+  const tower = towerBytes(model)
+  // The tower's pass comes before the decoder's, and its backward pass after it.
+  const activations = Math.max(tower.held + saved + Math.max(head, layer), tower.alone)
   // Of one batch, gradients come while activations go. Those of the output matrix come first.
   const held = batches > 1 ? gradients : 0
   const first = trained === 'weights' ? matrix : 0

@@ -1,10 +1,12 @@
 /** Inputs of a training, from its config alone, for checks before anything is loaded. */
 import type { AnswerEnd, DataOptions, DataSpec, ExampleKind } from '../../data/index.js'
+import type { Devices } from '../../distributed/index.js'
 import type { Role } from '../../model/index.js'
 import type { RewardNames } from '../../reward/index.js'
-import type { LoraConfig } from '../config/common.js'
+import type { LoraConfig, OptimizerConfig } from '../config/common.js'
 import type { GeneratorConfig } from '../config/generator.js'
 import type { Trained } from './pass-memory.js'
+import type { FreezeVision } from './vision-memory.js'
 
 /** One of the models and its use. */
 export interface PlannedUse {
@@ -19,6 +21,8 @@ export interface PlannedUse {
   readonly adapter?: LoraConfig | string | undefined
   /** `no`: only its weights are kept, such as those of a moving average. */
   readonly computes: 'yes' | 'no'
+  /** Whether the ranks share its optimiser's state. Default: no. */
+  readonly shard?: boolean | undefined
   /** Of its weights, where it is not the training's. */
   readonly dtype?: 'float32' | 'bfloat16' | 'float16' | undefined
 }
@@ -39,11 +43,16 @@ export interface TrainingPlan {
   /** What scores the answers. */
   readonly rewards?: RewardNames | undefined
   readonly device: string
+  /** Ranks on this machine, each with a copy of the models. */
+  readonly devices?: Devices | undefined
   readonly dtype?: 'float32' | 'bfloat16' | 'float16' | undefined
   /** Of the first model's tokenizer: `auto`, `none`, `chatml` or a file. */
   readonly chatTemplate?: string | undefined
   readonly gradientCheckpointing: boolean
   readonly tokenBudget?: number | undefined
+  /** Of a model with a vision tower. */
+  readonly freezeVision?: FreezeVision | undefined
+  readonly patchBudget?: number | undefined
   /** Sequences of an optimiser step. */
   readonly sequences: number
   /** Sequences that stay in one batch: the two of a pair. Default 1. */
@@ -75,11 +84,15 @@ interface RowsConfig extends Omit<Partial<DataOptions>, 'maxLength'> {
   readonly model: string
   readonly data: DataSpec
   readonly device: string
+  readonly devices?: Devices | undefined
+  readonly optimizer: Pick<OptimizerConfig, 'shard'>
   readonly dtype?: TrainingPlan['dtype']
   readonly lora?: LoraConfig | undefined
   readonly adapter?: string | undefined
   readonly gradientCheckpointing: boolean
   readonly tokenBudget?: number | undefined
+  readonly freezeVision?: FreezeVision | undefined
+  readonly patchBudget?: number | undefined
   readonly maxLength?: number | undefined
   readonly batchSize: number
   readonly freezeBackbone?: boolean | undefined
@@ -96,7 +109,8 @@ export function planRows(
 ): TrainingPlan {
   const { kind, role, reference } = options
   const { model, data, lora, adapter, batchSize, freezeBackbone = false } = config
-  const { device, dtype, chatTemplate, gradientCheckpointing, tokenBudget, maxLength, seed } = config
+  const { device, devices, dtype, chatTemplate, gradientCheckpointing, tokenBudget, maxLength, seed } = config
+  const { freezeVision, patchBudget } = config
   const trained = freezeBackbone ? 'head' : lora || adapter !== undefined ? 'adapter' : 'weights'
   const first = { name: 'the model', option: 'model', directory: model, role, trained, computes: 'yes' } as const
   const others: PlannedUse[] =
@@ -113,13 +127,16 @@ export function planRows(
           },
         ]
   return {
-    models: [{ ...first, adapter: adapter ?? lora }, ...others],
+    models: [{ ...first, adapter: adapter ?? lora, shard: config.optimizer.shard }, ...others],
     data: [{ option: 'data', kind, spec: data, options: config as Partial<DataOptions>, answerEnd: answerEndOf(role) }],
     device,
+    devices,
     dtype,
     chatTemplate,
     gradientCheckpointing,
     tokenBudget,
+    freezeVision,
+    patchBudget,
     maxLength,
     sequences: batchSize * (kind === 'preferences' ? 2 : 1),
     groupSize: kind === 'preferences' ? 2 : 1,

@@ -1,13 +1,14 @@
 /** Options of every training: model, device, optimiser, evaluation and checkpoints. */
 import { z } from 'zod'
 import { type Projection, projections } from '../../decoder/index.js'
+import { devicesOption } from '../../distributed/index.js'
 import { createSchedule, devicePattern, expectedDevice, type Schedule } from '../../tensor/index.js'
 import { loggersOption } from './loggers.js'
 
 export const path = z.string().min(1)
 
 /** The optimiser of one model; a critic has its own. */
-const optimizerShape = {
+export const optimizerShape = {
   lr: z.number().positive().describe('peak learning rate'),
   schedule: z
     .enum(['constant', 'linear', 'cosine'])
@@ -34,6 +35,12 @@ const optimizerShape = {
     .nullable()
     .default(1)
     .describe('gradient clipping: the largest global norm; null: no clipping'),
+  shard: z
+    .boolean()
+    .default(false)
+    .describe(
+      'divide the state of the optimiser (moments and float32 master weights) over the ranks (ZeRO-1); affects memory use, not results',
+    ),
 }
 
 /** Schema of an optimiser with the default learning rate of a training. */
@@ -90,6 +97,7 @@ export const modelShape = {
     .regex(devicePattern, expectedDevice)
     .default('auto')
     .describe('device of all models: cpu, cuda, cuda:N, or auto (a GPU if the machine has one)'),
+  devices: devicesOption,
   dtype: z
     .enum(['float32', 'bfloat16', 'float16'])
     .optional()
@@ -168,7 +176,10 @@ export const epochShape = {
 }
 
 /** Keys that a resumed run may change: they affect outputs and speed, not the weights. */
-export const harmlessKeys: readonly string[] = ['output', 'maxSteps', 'saveSteps', 'keep', 'keepCheckpoints', 'loggers']
+export const harmlessKeys: readonly string[] = [
+  ...['output', 'maxSteps', 'saveSteps', 'keep', 'keepCheckpoints', 'loggers'],
+  ...['devices', 'optimizer.shard', 'critic.optimizer.shard'],
+]
 
 /** Rate and AdamW's options of a step. */
 export interface StepRates {

@@ -17,7 +17,7 @@ export async function defaultExport(path: string): Promise<unknown> {
 
 /** This package as the file sees it: it is found from wherever the file lies, and it is this very one. */
 async function ownModules(): Promise<Record<string, ModuleExports>> {
-  const [maths, train, rollout, model, text, data, reward, environment, run, errors, zod] = await Promise.all([
+  const [maths, train, rollout, model, text, data, reward, environment, serve, run, errors, zod] = await Promise.all([
     import('../../maths/index.js'),
     import('../library.js'),
     import('../../rollout/index.js'),
@@ -26,11 +26,12 @@ async function ownModules(): Promise<Record<string, ModuleExports>> {
     import('../../data/index.js'),
     import('../../reward/index.js'),
     import('../../environment/index.js'),
+    import('../../serve/index.js'),
     import('../../run/index.js'),
     import('../../errors/index.js'),
     import('zod'),
   ])
-  const rooms = { maths, train, rollout, model, text, data, reward, environment, run, errors }
+  const rooms = { maths, train, rollout, model, text, data, reward, environment, serve, run, errors }
   const named = Object.entries(rooms).map(([name, exports]) => [`whetstone/${name}`, { ...exports }] as const)
   const all = Object.assign({}, ...Object.values(rooms)) as ModuleExports
   return { ...Object.fromEntries(named), whetstone: all, zod: { ...zod } }

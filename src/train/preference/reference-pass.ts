@@ -36,7 +36,7 @@ interface ReferencePassOptions<K extends SupervisedKind> {
   readonly responses: (batch: readonly Examples[K][]) => readonly Response[]
   /** `epoch`: one epoch has every response. `all`: what is asked of the reference depends on the batches. */
   readonly span: 'epoch' | 'all'
-  readonly job: Pick<JobOptions<PreferenceConfig>, 'report' | 'signal' | 'live'>
+  readonly job: Pick<JobOptions<PreferenceConfig>, 'report' | 'signal' | 'live' | 'ranks'>
 }
 
 export async function referencePass<K extends SupervisedKind>(

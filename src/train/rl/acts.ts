@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import type { Collected, Dropped } from '../../experience/index.js'
 import type { ActRecord } from '../../run/index.js'
+import { type Acts as ActsOf, actsOf, plainActs, type Setting } from '../run/run-control.js'
 import { type RlConfig, referenceOf, rlProblems, rlSchema } from './config.js'
 
 /** Options that may change while a run trains, by dotted key. */
@@ -14,10 +15,7 @@ type Changeable = (typeof changeable)[number]
 const promptId = z.string().min(1).max(2000)
 
 export const actSchema = z.discriminatedUnion('act', [
-  z.strictObject({ act: z.literal('pause') }),
-  z.strictObject({ act: z.literal('resume') }),
-  z.strictObject({ act: z.literal('stop') }),
-  z.strictObject({ act: z.literal('checkpoint') }),
+  ...plainActs,
   z.strictObject({ act: z.literal('set'), option: z.enum(changeable), value: z.number() }),
   z.strictObject({ act: z.literal('drop-prompt'), promptId }),
   z.strictObject({ act: z.literal('restore-prompt'), promptId }),
@@ -30,22 +28,19 @@ export const actSchema = z.discriminatedUnion('act', [
 ])
 export type Act = z.output<typeof actSchema>
 
-/** Acts of a log, in the order they were done. Acts of a newer version, which this one does not know, are refused before they are ignored. */
-export function knownActs(records: readonly ActRecord[]): (ActRecord & { readonly act: Act })[] {
-  return records.map(record => ({ ...record, act: actSchema.parse(record.act) }))
-}
+export type Acts = ActsOf<Act>
 
-type Known = ReturnType<typeof knownActs>
+export const knownActs = (records: readonly ActRecord[]): Acts => actsOf(actSchema, records)
 
 /** The config of an iteration, with what was set for it. */
-export function actedConfig(config: RlConfig, acts: Known, iteration: number): RlConfig {
+export function actedConfig(config: RlConfig, acts: Acts, iteration: number): RlConfig {
   let acted = config
   for (const { from, act } of acts) if (act.act === 'set' && from <= iteration) acted = withOption(acted, act)
   return acted
 }
 
 /** The KL coefficient that was set for this iteration first; an adaptive controller goes on from it. */
-export function actedKlCoef(acts: Known, iteration: number): number | undefined {
+export function actedKlCoef(acts: Acts, iteration: number): number | undefined {
   const set = acts.findLast(
     ({ from, act }) => from === iteration && act.act === 'set' && act.option === 'klController.coef',
   )
@@ -75,14 +70,6 @@ export function settingProblem(config: RlConfig, set: { option: Changeable; valu
   return rlProblems(withOption(config, set)).find(problem => !before.has(problem))
 }
 
-export interface Setting {
-  readonly option: Changeable
-  readonly value: number
-  readonly help: string
-  /** Why this run cannot change it. */
-  readonly reason: string | null
-}
-
 /** What can be changed, with the values of now. */
 export function settingsOf(config: RlConfig, { klCoef, heldOut }: { klCoef: number; heldOut: number }): Setting[] {
   const { shape } = rlSchema
@@ -105,7 +92,7 @@ export function settingsOf(config: RlConfig, { klCoef, heldOut }: { klCoef: numb
 }
 
 /** Rows that an iteration does not draw. */
-export function droppedRows(acts: Known, iteration: number): ReadonlySet<string> {
+export function droppedRows(acts: Acts, iteration: number): ReadonlySet<string> {
   const rows = new Set<string>()
   for (const { from, act } of acts) {
     if (from > iteration) continue
@@ -121,7 +108,7 @@ export function rowOf(id: string): string {
 }
 
 /** Without the groups of samples that were dropped: a group whose samples are compared with each other is there whole or not at all. */
-export function withoutDroppedSamples(collected: Collected, acts: Known, iteration: number): Collected {
+export function withoutDroppedSamples(collected: Collected, acts: Acts, iteration: number): Collected {
   const names = new Set(
     acts.flatMap(({ act }) =>
       act.act === 'drop-sample' && act.iteration === iteration ? [`${act.sample} ${act.promptId}`] : [],
@@ -146,7 +133,7 @@ export function withoutDroppedSamples(collected: Collected, acts: Known, iterati
   return { ...collected, groups, dropped: [...collected.dropped, ...dropped] }
 }
 
-/** An act in words. */
+/** An act of reinforcement learning in words. */
 export function actText(act: Act, from: number): string {
   switch (act.act) {
     case 'set':
@@ -157,13 +144,7 @@ export function actText(act: Act, from: number): string {
       return `prompt ${rowOf(act.promptId)} is used again from iteration ${from} on`
     case 'drop-sample':
       return `sample ${act.sample} of prompt ${act.promptId} does not count in iteration ${act.iteration}`
-    case 'pause':
-      return 'the run pauses after this iteration'
-    case 'resume':
-      return 'the run goes on'
-    case 'stop':
-      return 'the run saves a checkpoint and stops after this iteration'
     default:
-      return 'the run saves a checkpoint after this iteration'
+      return act.act
   }
 }

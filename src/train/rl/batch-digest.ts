@@ -11,9 +11,10 @@ export interface SampleDigest {
 
 export function sampleDigest(one: Experience): SampleDigest {
   const { sequence, logprobs, refLogprobs, values, entropies, engineLogprobs, policyVersion } = one
-  const { ids, origin, trained, media } = sequence
+  const { ids, origin, trained, media, unread = [] } = sequence
   // Nothing where there are none, so that runs of earlier versions can be compared.
   const seen = media.map(({ pixels, runs }) => Buffer.from(`${pixels.hash} ${JSON.stringify(runs)}`))
+  if (unread.length > 0) seen.push(Buffer.from(`unread ${unread.join()}`))
   const engine = [engineLogprobs.raw, engineLogprobs.processed]
   const numbers = Float64Array.of(one.reward, policyVersion, one.temperature)
   return {

@@ -2,6 +2,7 @@
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../../data/index.js'
+import { devicesProblem } from '../../distributed/index.js'
 import {
   type ExperienceConfig,
   ExperienceConfigError,
@@ -189,7 +190,7 @@ export type RlConfig = Readonly<z.output<typeof rlSchema>>
 
 /** Options that name files or directories; those in a config file are relative to it. */
 export const rlPaths: readonly string[] = [
-  ...['environment', 'tools'],
+  ...['environment', 'environment.directory', 'tools'],
   ...['model', 'output', 'adapter', 'rewards', 'reference', 'critic.model', 'generator.weightsDirectory'],
   'chatTemplate',
   ...['data', 'data.path', 'validationData', 'validationData.path', 'ptx.data', 'ptx.data.path'],
@@ -272,6 +273,8 @@ export function rlProblems(config: RlConfig): string[] {
     )
   const keep = keepProblem(config)
   if (keep !== undefined) problems.push(`keep: ${keep}`)
+  const devices = devicesProblem(config)
+  if (devices !== undefined) problems.push(`devices: ${devices}`)
   problems.push(...generatorProblems(config), ...episodeProblems(config))
   const { evaluation } = config
   if (evaluation.nSamplesPerPrompt > 1 && evaluation.temperature === 0 && !config.useFire)

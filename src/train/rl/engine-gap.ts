@@ -75,6 +75,23 @@ interface CheckedGap extends GapInputs {
   /** Of the proof of these weights; undefined: the engine shares the trainer's weights. */
   readonly agreement: WeightsAgreement | undefined
   readonly iteration: number
+  /** The model has placeholders of images, which servers never sample. */
+  readonly placeholders: boolean
+}
+
+/**
+ * Servers give log-probabilities of the distribution without placeholders. They are above the trainer's by what placeholders would have
+ * had: nothing in a trained model, up to this in one of random weights and few tokens.
+ */
+const placeholderShare = 0.02
+
+/** The trainer's numbers, and the engine's where placeholders explain that those are larger. */
+function withoutPlaceholders({ engineLogprobs: { raw, processed } }: Experience, own: Float32Array): Float32Array {
+  if (raw || !processed) return own
+  return own.map((value, t) => {
+    const above = processed[t]! - value
+    return above > 0 && above < placeholderShare ? processed[t]! : value
+  })
 }
 
 /** Throws an `OtherWeightsError` where the gap is far above what the proof of the weights allowed. */
@@ -85,7 +102,10 @@ export function checkGap(inputs: CheckedGap): void {
     i => inputs.logprobs[i] && inputs.experiences[i]!.versions.every(span => span.version === version),
   )
   const experiences = places.map(i => inputs.experiences[i]!)
-  const logprobs = places.map(i => inputs.logprobs[i]!)
+  const logprobs = places.map(i => {
+    const own = inputs.logprobs[i]!
+    return inputs.placeholders ? withoutPlaceholders(inputs.experiences[i]!, own) : own
+  })
   const gap = engineGap({ ...inputs, experiences, logprobs })
   if (!gap || gap.tokens < fewestTokens) return
   const all = Float32Array.from(logprobs.flatMap(one => [...one]))

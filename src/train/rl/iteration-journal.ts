@@ -97,6 +97,11 @@ export class IterationJournal implements RolloutJournal {
     return this.inferences.get(nameOf(key))
   }
 
+  /** Every sample that is an episode, ended or not. */
+  get episodeKeys(): SampleKey[] {
+    return [...this.episodes.values()].map(([first]) => ({ promptId: first!.promptId, sample: first!.sample }))
+  }
+
   episodeRecords(key: SampleKey): readonly EpisodeJournalRecord[] {
     return this.episodes.get(nameOf(key)) ?? []
   }
@@ -160,7 +165,8 @@ export class IterationJournal implements RolloutJournal {
     if (this.updates.length > updates || this.end || failed) await this.append({ kind: 'resumed', updates })
   }
 
-  private isSampled(key: SampleKey): boolean {
+  /** Whether there is an outcome, or a whole episode. */
+  isSampled(key: SampleKey): boolean {
     return this.outcomes.has(nameOf(key)) || this.episodeRecords(key).some(({ kind }) => kind === 'episode')
   }
 

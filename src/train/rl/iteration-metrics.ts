@@ -101,6 +101,7 @@ export function iterationMetrics(numbers: IterationNumbers): Record<string, numb
     'samples/trained': experiences.length,
     'samples/reused': reused,
     ...named('drops/', info.drops),
+    ...named('repairs/', info.repairs),
     ...gap(numbers),
     'staleness/mean': mean(experiences.map(one => policyVersion - one.policyVersion)),
     'data/epoch': epoch,

@@ -1,13 +1,14 @@
 /** A reinforcement learning run from its config to the models it leaves: checks, the run directory, models, the loop, exports. */
 import { join } from 'node:path'
 import { openDataset, type PromptRow, type SkippedRow } from '../../data/index.js'
-import { episodeRules } from '../../environment/index.js'
+import { DistributedModel } from '../../distributed/index.js'
+import { type EpisodeRules, episodeRules } from '../../environment/index.js'
 import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker, promptLimit, turnsOf, withEnvironment } from '../../experience/index.js'
-import { LocalModel, type TokenModel } from '../../model/index.js'
+import type { LocalModel, TokenModel } from '../../model/index.js'
 import { RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
-import { createLoggers, Run } from '../../run/index.js'
+import { createLoggers, Run, type RunInputs } from '../../run/index.js'
 import { noEars } from '../../sequence/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../checks/check-plan.js'
 import { countTooLong, type TooLong } from '../checks/count-lengths.js'
@@ -26,7 +27,17 @@ import {
   withCommits,
   withinRun,
 } from '../run/job.js'
-import { deviceOf, type LoadContext, loadFrozen, loadTrained, ofRole } from '../run/load-model.js'
+import {
+  averageOver,
+  copyHere,
+  deviceOf,
+  type LoadContext,
+  type LoadedModel,
+  loadFrozen,
+  loadTrained,
+  ofRole,
+  rewardModelLoader,
+} from '../run/load-model.js'
 import { openMedia } from '../run/media.js'
 import { memoryMetrics } from '../run/memory-metrics.js'
 import { type OpenedGenerator, openGenerator } from '../run/open-generator.js'
@@ -63,12 +74,14 @@ export async function runRl(job: JobOptions<RlConfig>): Promise<JobResult> {
 type PreparedRl = Awaited<ReturnType<typeof prepareRl>>
 
 /** Everything that can be checked before weights are read and anything is written: shapes, tokenizer, every row, the rewards. */
-async function prepareRl({
+export async function prepareRl({
   config,
   signal,
   commits,
+  report,
+  ranks,
   live = {},
-}: Pick<JobOptions<RlConfig>, 'config' | 'signal' | 'live' | 'commits'>) {
+}: Pick<JobOptions<RlConfig>, 'config' | 'signal' | 'live' | 'commits' | 'report' | 'ranks'>) {
   checkDefinitions(config)
   const loggers = createLoggers(config.loggers)
   if (live.generator) checkCapabilities(config, live.generator)
@@ -84,7 +97,8 @@ async function prepareRl({
   const { context } = models.models[0]!.config.decoder
   checkVocabularies(models)
   const media = await openMedia({ config, model: models.models[0]!.config, tokenizer, live })
-  const loading = { ...config, ...rewardLoading(config), tokenizer, signal, commits: commits?.rewards }
+  const loadModel = ranks && rewardModelLoader(config, { ranks, report, signal })
+  const loading = { ...config, ...rewardLoading(config), tokenizer, signal, commits: commits?.rewards, loadModel }
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
     for (const one of opened) await one.close()
@@ -99,15 +113,15 @@ async function prepareRl({
   try {
     const environment = await loadEnvironment(config, live)
     if (environment?.close && !live.environment) opened.push({ close: () => environment.close!() })
-    if (environment) await episodeRules({ environment, tokenizer, limits: config.episode ?? {} })
+    const rules = environment && (await episodeRules({ environment, tokenizer, limits: config.episode ?? {} }))
     const asked =
       config.rewards === undefined && !live.rewards ? {} : await loadRunRewards(config.rewards ?? [], live, loading)
     const { tokenizer: _, ...rewards } = { tokenizer: undefined, ...asked }
     // Made to check how the sources go together; closing it at the end closes them.
     const engine = new RewardComputationEngine({ ...withEnvironment(rewards, environment), tokenizer })
     opened.push(engine)
-    const hears = live.generator?.capabilities.audio ?? config.generator.type !== 'local'
-    const checkPrompt = (row: PromptRow): string | undefined => (row.audios && !hears ? noEars : engine.rowProblem(row))
+    // The trained model scores what a server heard.
+    const checkPrompt = (row: PromptRow): string | undefined => (row.audios ? noEars : engine.rowProblem(row))
     const options = { trainOn: 'assistant' as const, ...config, ...shared, checkPrompt }
     const dataset = await openDataset('prompts', config.data, options)
     opened.push(dataset)
@@ -138,7 +152,7 @@ async function prepareRl({
       )
     // With the length that the model allows, where none was given: a run can be replayed without the model.
     const promptMaxLen = promptLimit(config, context)
-    const found = { models, tokenizer, media, rewards, environment, dataset, ptx, skipped, iterations, loggers }
+    const found = { models, tokenizer, media, rewards, environment, rules, dataset, ptx, skipped, iterations, loggers }
     return { config: { ...config, promptMaxLen }, ...found, close }
   } catch (error) {
     await close()
@@ -173,7 +187,7 @@ function checkVocabularies({ models: [policy, ...others] }: CheckedModels): void
 
 async function openRun(
   job: JobOptions<RlConfig>,
-  { config, dataset, ptx, tokenizer, loggers }: PreparedRl,
+  { config, dataset, ptx, tokenizer, loggers, rules }: PreparedRl,
 ): Promise<Run> {
   const { origins, resume, allowChange, report, signal, live } = job
   const fingerprints = { ...dataset.fingerprints, ...ptx?.fingerprints }
@@ -198,7 +212,7 @@ async function openRun(
     report,
     signal,
   })
-  const inputs = withCommits(files, job.commits)
+  const inputs = withWorld(withCommits(files, job.commits), rules, config.tools === undefined ? 'environment' : 'tools')
   const identity = { command: 'rl' as const, config: plain, origins, fingerprints, inputs, versions: runVersions() }
   const { keepCheckpoints } = config
   const onWarning = (message: string): void => report.line(message)
@@ -213,6 +227,22 @@ async function openRun(
         refuse: refuseWithoutSamples,
       })
     : Run.create(config.output, identity, shared)
+}
+
+/**
+ * What the policy sees of its environment, which files may not show: tools of a server, the version of an environment, the chat template. A
+ * resumed run is compared by it.
+ */
+function withWorld(inputs: RunInputs, rules: EpisodeRules | undefined, option: 'environment' | 'tools'): RunInputs {
+  if (!rules) return inputs
+  const { name, version } = rules.environment
+  const { tools, template } = rules.identity
+  const seen = {
+    'name and version': `${name} ${version}`,
+    'tools as the model reads them': tools,
+    'chat template': template,
+  }
+  return { ...inputs, [option]: { ...inputs[option], ...seen } }
 }
 
 /** An environment that a program gave is recorded as text. */
@@ -341,6 +371,7 @@ async function loadParts(
     opened ??= await openGenerator({
       config: config.generator,
       actor: ofThisProcess(actor, 'generator: give a Generator that samples from it'),
+      policy: actor instanceof DistributedModel ? actor : undefined,
       model: config.model,
       tokenizer,
       rollout: { ...config, samples: config.rolloutBatchSize * config.nSamplesPerPrompt },
@@ -390,14 +421,14 @@ async function loadParts(
       },
       klController: config.klController,
     })
-    const dtype = actor instanceof LocalModel ? actor.dtype : 'float32'
+    const dtype = copyHere(actor)?.dtype ?? 'float32'
     const parts: RlParts = {
       actor,
       dtype,
       critic,
       ema: average && {
         model: average,
-        follow: () => average.average(ofThisProcess(actor, 'emaDecay: leave it out'), { decay: decay! }),
+        follow: () => averageOver(average, actor, decay!),
       },
       generator,
       syncWeights: weightSync({
@@ -432,15 +463,16 @@ async function loadParts(
 
 /** What only a model of this process can be used for. */
 function ofThisProcess(actor: TokenModel<'language'>, remedy: string): LocalModel<'language'> {
-  if (actor instanceof LocalModel) return actor
+  const here = copyHere(actor)
+  if (here) return here
   throw new InputError(`model: it is not a model of this process; ${remedy}`)
 }
 
 async function loadReference(
   config: RlConfig,
   context: LoadContext,
-  keep: (model: LocalModel<'language'>) => LocalModel<'language'>,
-): Promise<LocalModel<'language'> | 'adapter-off' | undefined> {
+  keep: (model: LoadedModel<'language'>) => LoadedModel<'language'>,
+): Promise<LoadedModel<'language'> | 'adapter-off' | undefined> {
   const reference = referenceOf(config)
   if (reference === 'none') return undefined
   if (reference === 'adapter-off') return reference
@@ -452,7 +484,7 @@ async function loadReference(
 function loadCritic(
   config: RlConfig & { readonly texts: string | undefined },
   context: LoadContext,
-): Promise<LocalModel<'value'>> {
+): Promise<LoadedModel<'value'>> {
   const { model = config.model, optimizer } = config.critic!
   const { lora: _, adapter: __, ...settings } = config
   return loadTrained(model, { ...settings, role: 'value', optimizer, what: 'the critic' }, context)

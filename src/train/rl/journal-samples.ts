@@ -1,18 +1,26 @@
 /** The samples of an iteration as its journal has them, for those who look at a run: trained or not, whole or just begun. */
 import type { Inference } from '../../experience/index.js'
 import { meanKl, tokenKl } from '../../maths/index.js'
+import type { KeptMedia } from '../../media/index.js'
 import type { RewardOutcome } from '../../reward/index.js'
 import type { Outcome } from '../../rollout/index.js'
 import type { Journal } from '../../run/index.js'
 import type { RlConfig } from './config.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 import { IterationJournal } from './iteration-journal.js'
+import { type JournalledEpisode, journalledEpisode } from './journalled-episode.js'
 
 export interface JournalledSample {
   readonly promptId: string
   readonly sample: number
   readonly promptIds: Int32Array
+  /** Images and videos of its prompt, whose pixels lie beside the journal. */
+  readonly media: readonly KeptMedia[]
+  /** Of an episode: all its turns as one response. */
   readonly outcome: Outcome
+  /** Of each token of the response: 0 where it is not trained, as observations and placeholders. Undefined: all are. */
+  readonly sampled: Uint8Array | undefined
+  readonly episode: JournalledEpisode | undefined
   readonly reward: RewardOutcome | undefined
   readonly inference: Inference | undefined
   /** Undefined while the iteration has no batch. */
@@ -34,19 +42,27 @@ export async function journalledSamples(
 ): Promise<{ samples: JournalledSample[]; ended: boolean }> {
   const recorded = await IterationJournal.open(journal, iteration)
   const places = new Map(recorded.prompts.map(({ promptId }, place) => [promptId, place]))
-  const prompts = new Map(recorded.prompts.map(({ promptId, ids }) => [promptId, ids]))
+  const prompts = new Map(recorded.prompts.map(prompt => [prompt.promptId, prompt]))
   const trained = recorded.rollout && new Set(recorded.rollout.samples.map(nameOf))
-  const keys = recorded.keys.sort(
+  const episodes = new Map(
+    recorded.episodeKeys.map(key => [nameOf(key), journalledEpisode(recorded.episodeRecords(key))] as const),
+  )
+  const keys = [...recorded.keys, ...recorded.episodeKeys.filter(key => episodes.get(nameOf(key)))].sort(
     (a, b) => (places.get(a.promptId) ?? 0) - (places.get(b.promptId) ?? 0) || a.sample - b.sample,
   )
   const samples = keys.map((key): JournalledSample => {
-    const outcome = recorded.outcome(key)!
+    const episode = episodes.get(nameOf(key))
+    const outcome = episode?.outcome ?? recorded.outcome(key)!
     const inference = recorded.inference(key)
     const own = outcome.kind === 'completed' ? outcome.promptIds : undefined
+    const prompt = prompts.get(key.promptId)
     return {
       ...key,
-      promptIds: own ?? prompts.get(key.promptId) ?? new Int32Array(),
+      promptIds: own ?? prompt?.ids ?? new Int32Array(),
+      media: prompt?.media ?? [],
       outcome,
+      sampled: episode?.sampled ?? withoutUnread(outcome),
+      episode,
       reward: recorded.reward(key),
       inference,
       trained: trained?.has(nameOf(key)),
@@ -56,6 +72,14 @@ export async function journalledSamples(
     }
   })
   return { samples, ended: recorded.end !== undefined }
+}
+
+/** Sampled placeholders of images are not trained. */
+function withoutUnread(outcome: Outcome): Uint8Array | undefined {
+  if (outcome.kind !== 'completed' || !outcome.unread || outcome.unread.length === 0) return undefined
+  const sampled = new Uint8Array(outcome.responseIds.length).fill(1)
+  for (const { at } of outcome.unread) sampled[at] = 0
+  return sampled
 }
 
 function klOf(inference: Inference | undefined, settings: SamplingSettings): number | undefined {

@@ -5,7 +5,13 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { linkedController } from '../../errors/index.js'
-import { EngineLostError, type ExperienceBatch, type MakeProgress, RewardsLostError } from '../../experience/index.js'
+import {
+  EngineLostError,
+  EnvironmentLostError,
+  type ExperienceBatch,
+  type MakeProgress,
+  RewardsLostError,
+} from '../../experience/index.js'
 import { recoverDirectory } from '../../files/index.js'
 import { RewardStoppedError } from '../../reward/index.js'
 import type { DiagnosisWatch, Run } from '../../run/index.js'
@@ -23,9 +29,9 @@ import { IterationJournal } from './iteration-journal.js'
 import { criticSummary, iterationMetrics, measuredKl, policySummary, type UpdateSummary } from './iteration-metrics.js'
 import type { RlParts } from './parts.js'
 import { iterationPlan, type PlannedUpdate } from './plan.js'
+import { openRlControl } from './rl-control.js'
 import { completeRollout, generateRollout } from './rollout.js'
 import { RolloutsAhead } from './rollouts-ahead.js'
-import { RunControl } from './run-control.js'
 import { initialState, type RlState, restoreCheckpoint, saveCheckpoint } from './state.js'
 import { saveTrajectories } from './trajectories.js'
 import { updateCritic, updatePolicy } from './update.js'
@@ -83,7 +89,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     return { outcome: 'stopped', state, metrics, summary: summaries.all, found: diagnoses.found }
   }
   let rollouts: RolloutsAhead<Awaited<ReturnType<typeof generateRollout>>> | undefined
-  const control = await RunControl.open({
+  const control = await openRlControl({
     run,
     config,
     rows: prompts.size,
@@ -139,12 +145,14 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     }
   }
 
-  /** If rewards or engines fail, save the training so far, so that the run can resume. */
+  /** If rewards, engines or environments fail, save the training so far, so that the run can resume. */
   async function keepingState<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      const lost = [RewardsLostError, RewardStoppedError, EngineLostError].some(kind => error instanceof kind)
+      const lost = [RewardsLostError, RewardStoppedError, EngineLostError, EnvironmentLostError].some(
+        kind => error instanceof kind,
+      )
       if (lost)
         await save().catch(cause => {
           const why = cause instanceof Error ? cause.message : String(cause)
@@ -346,9 +354,10 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     logprobs: readonly (Float32Array | undefined)[],
   ): void {
     const { agreement } = parts.generator
-    const { version } = actor
+    const { version, capabilities } = actor
     const { iteration } = state
-    checkGap({ experiences, logprobs, config: acted, version, dtype: parts.dtype, agreement, iteration })
+    const placeholders = capabilities.media
+    checkGap({ experiences, logprobs, config: acted, version, dtype: parts.dtype, agreement, iteration, placeholders })
   }
 
   /** Undefined where the run was asked to stop in the middle of it: what was finished is in the journal. */

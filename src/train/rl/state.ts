@@ -71,7 +71,7 @@ async function lostSamples(
 ): Promise<string | undefined> {
   try {
     const found = await IterationJournal.open(journal, iteration)
-    const hasAll = found.rollout?.samples.every(key => found.outcome(key) !== undefined)
+    const hasAll = found.rollout?.samples.every(key => found.isSampled(key))
     if (hasAll && found.updates.length >= updates) return undefined
     return `it is in the middle of iteration ${iteration}, and the journal of that iteration lacks records`
   } catch (error) {

@@ -4,7 +4,8 @@ import { type RlConfig, referenceOf, weightsFor } from './config.js'
 
 export function planRl(config: RlConfig): TrainingPlan {
   const { model, lora, adapter, critic, emaDecay, ptx, nSamplesPerPrompt, rolloutBatchSize } = config
-  const { device, dtype, chatTemplate, gradientCheckpointing, tokenBudget, promptMaxLen, maxNewTokens, seed } = config
+  const { device, devices, dtype, chatTemplate, gradientCheckpointing, tokenBudget, promptMaxLen, maxNewTokens, seed } =
+    config
   const frozen = { role: 'language', trained: 'nothing', computes: 'yes' } as const
   const reference = referenceOf(config)
   const others: PlannedUse[] = []
@@ -18,6 +19,7 @@ export function planRl(config: RlConfig): TrainingPlan {
       directory,
       role: 'value',
       trained: 'weights',
+      shard: critic.optimizer.shard,
       computes: 'yes',
     })
   }
@@ -43,6 +45,7 @@ export function planRl(config: RlConfig): TrainingPlan {
         role: 'language',
         trained: lora || adapter !== undefined ? 'adapter' : 'weights',
         adapter: adapter ?? lora,
+        shard: config.optimizer.shard,
         computes: 'yes',
       },
       ...others,
@@ -50,9 +53,12 @@ export function planRl(config: RlConfig): TrainingPlan {
     data,
     ...(config.rewards === undefined ? {} : { rewards: config.rewards }),
     device,
+    devices,
     dtype,
     chatTemplate,
     gradientCheckpointing,
+    freezeVision: config.freezeVision,
+    patchBudget: config.patchBudget,
     tokenBudget,
     sequences: config.trainBatchSize ?? samples,
     generation: {

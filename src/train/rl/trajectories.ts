@@ -23,6 +23,8 @@ export interface Trajectory {
   readonly advantages: readonly number[]
   readonly returns: readonly number[]
   readonly loss_mask: readonly number[]
+  /** Places of the response that no model reads, and of which there are no numbers. */
+  readonly unread?: readonly number[]
   readonly logprobs?: readonly number[]
   readonly engine_logprobs?: readonly number[]
   readonly ref_logprobs?: readonly number[]
@@ -68,6 +70,7 @@ function trajectoryOf(
     entropies: list(one.entropies),
     kl: list(one.kl),
     values: list(one.values),
+    unread: sequence.unread?.map(at => at - length),
   }
   return {
     iteration,

@@ -4,6 +4,7 @@ import type { LocalModel } from '../../model/index.js'
 import type { Report } from '../../progress/index.js'
 import type { EngineEvent, Generator } from '../../rollout/index.js'
 import type { Tokenizer } from '../../text/index.js'
+import type { LoadedModel } from './load-model.js'
 
 interface RolloutSize {
   readonly samples: number
@@ -16,6 +17,8 @@ export interface GeneratorContext<Options = unknown> {
   readonly options: Options
   /** The policy. An engine in this process samples from its weights; servers must agree with them. */
   readonly actor: LocalModel<'language'>
+  /** The policy with its copies on other ranks, where there are any. Default: `actor`. */
+  readonly policy?: LoadedModel<'language'> | undefined
   /** The directory it was loaded from. */
   readonly model: string
   readonly tokenizer: Tokenizer

@@ -1,4 +1,4 @@
-/** The model of a run as a directory that others load, from its newest checkpoint. */
+/** The model of a run as a directory that others load, from one of its checkpoints. */
 import { join } from 'node:path'
 import { type ExportOptions, type ExportReport, stateDtype } from '../../model/index.js'
 import { Run } from '../../run/index.js'
@@ -8,6 +8,8 @@ import { type LoadContext, loadTrained } from './load-model.js'
 
 interface ExportRunOptions extends Pick<ExportOptions, 'what' | 'dtype'> {
   readonly out: string
+  /** Of which checkpoint. Default: the newest one. */
+  readonly step?: number | undefined
 }
 
 /**
@@ -20,16 +22,20 @@ interface ExportRunOptions extends Pick<ExportOptions, 'what' | 'dtype'> {
  */
 export async function exportRun(
   directory: string,
-  { out, what, dtype }: ExportRunOptions,
+  { out, what, dtype, step }: ExportRunOptions,
   context: LoadContext,
 ): Promise<ExportReport & { step: number }> {
   const view = await Run.read(directory)
   const { command } = view.config
   const training: Training | undefined = Object.hasOwn(trainings, command) ? trainings[command] : undefined
   if (!training) throw new TrainingError(`${directory} is a run of ${command}, which trains no model`)
-  const latest = await view.latest()
-  if (!latest) throw new TrainingError(`${directory} has no checkpoint yet`)
-  const state = join(latest.directory, command === 'rl' ? 'actor' : 'model')
+  const found = step === undefined ? await view.latest() : await view.checkpoint(step)
+  if (!found) {
+    if (step === undefined) throw new TrainingError(`${directory} has no checkpoint yet`)
+    const there = view.checkpoints.join(', ') || 'none'
+    throw new TrainingError(`${directory} has no whole checkpoint of step ${step}; there are: ${there}`)
+  }
+  const state = join(found.directory, command === 'rl' ? 'actor' : 'model')
   const config = view.config.config as unknown as TrainingConfig & { readonly freezeBackbone?: boolean }
   const { role } = training.plan(config).models[0]
   const { model: source, lora, adapter, seed, optimizer, freezeBackbone, freezeVision } = config
@@ -46,7 +52,7 @@ export async function exportRun(
   )
   try {
     await model.loadState(state)
-    return { ...(await model.export(out, { what, ...(dtype && { dtype }) })), step: latest.step }
+    return { ...(await model.export(out, { what, ...(dtype && { dtype }) })), step: found.step }
   } finally {
     model.dispose()
   }

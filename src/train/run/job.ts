@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DataReport } from '../../data/index.js'
+import type { Ranks } from '../../distributed/index.js'
 import type { Environment } from '../../environment/index.js'
 import type { PairLoss } from '../../maths/index.js'
 import type { MultimodalProcessor, TokenModel } from '../../model/index.js'
@@ -49,6 +50,10 @@ export interface JobOptions<C> {
   readonly signal: AbortSignal
   /** Of the models and data sets of the Hub that the paths in the config are of. */
   readonly commits?: Commits
+  /** `check`: a dry run, which starts no ranks. Default: train. */
+  readonly purpose?: 'train' | 'check'
+  /** The ranks that get a copy of each model. Default: as the config says. */
+  readonly ranks?: Ranks
   /** What a program gives in place of what the config names. */
   readonly live?: LiveParts
   /** Told what happens. */

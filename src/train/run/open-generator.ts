@@ -1,8 +1,10 @@
 /** Opens the generator: the engine in this process, running servers, or a server started for the run. */
 import { join, relative } from 'node:path'
 import type { z } from 'zod'
+import { DistributedGenerator } from '../../distributed/index.js'
 import { type StartedEngine, startEngine } from '../../launch/index.js'
 import { described, ownOptions } from '../../maths/index.js'
+import { LocalModel } from '../../model/index.js'
 import {
   connectSglang,
   connectVllm,
@@ -16,6 +18,20 @@ import { keyOf } from '../checks/check-generator.js'
 import { tryGenerator } from '../checks/try-generator.js'
 import { type EngineType, type GeneratorConfig, localSchema, serverSchema } from '../config/generator.js'
 import { defineGenerator, type GeneratorContext, type GeneratorDefinition } from './define-generator.js'
+import type { LoadedModel } from './load-model.js'
+
+/**
+ * The engine that samples from a loaded model: of a model with a copy on every rank, an engine on each. They see new weights at
+ * once.
+ */
+export async function engineOver(
+  model: LoadedModel<'language'>,
+  { tokenizer, ...options }: Omit<LocalEngineOptions, 'memory' | 'adapters'>,
+): Promise<LocalEngine | DistributedGenerator> {
+  if (model instanceof LocalModel) return new LocalEngine(model, { ...options, ...(tokenizer && { tokenizer }) })
+  const text = tokenizer && { tokenizer: { own: tokenizer, directory: tokenizer.dir } }
+  return DistributedGenerator.open(model, { ...options, ...text })
+}
 
 /** Training needs most of a GPU: its activations come and go next to the cache of the engine. */
 export const generationCacheShare = 0.2
@@ -36,7 +52,8 @@ const generators: Readonly<Record<EngineType, GeneratorDefinition>> = {
     name: 'local',
     description: 'the engine in this process',
     options: localSchema,
-    open: context => new LocalEngine(context.actor, { tokenizer: context.tokenizer, ...localOptions(context) }),
+    open: context =>
+      engineOver(context.policy ?? context.actor, { tokenizer: context.tokenizer, ...localOptions(context) }),
   }),
   vllm: server('vllm', 'servers of vLLM', connectVllm),
   sglang: server('sglang', 'servers of SGLang', connectSglang),

@@ -1,6 +1,7 @@
 /** What trainings on a dataset's rows share in their configs. */
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../../data/index.js'
+import { type DeviceChoice, devicesProblem } from '../../distributed/index.js'
 import { chatTemplateWords } from '../../text/index.js'
 import { epochShape, harmlessKeys, keepProblem, modelShape, type OptimizerConfig, runShape } from '../config/common.js'
 
@@ -33,7 +34,7 @@ export type SupervisedConfig = z.output<typeof supervisedSchema> & { readonly op
 
 /** Contradicting options. */
 export function refuseContradictions(
-  config: { keep: string; lora?: unknown; adapter?: unknown; freezeBackbone?: boolean },
+  config: DeviceChoice & { keep: string; lora?: unknown; adapter?: unknown; freezeBackbone?: boolean },
   context: z.RefinementCtx,
 ): void {
   const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
@@ -41,6 +42,8 @@ export function refuseContradictions(
     refuse('adapter', 'adapter continues an existing adapter and lora makes a new one; give only one of them')
   const keep = keepProblem(config)
   if (keep !== undefined) refuse('keep', keep)
+  const devices = devicesProblem(config)
+  if (devices !== undefined) refuse('devices', devices)
   if (config.freezeBackbone === true && (config.lora !== undefined || config.adapter !== undefined))
     refuse('freezeBackbone', 'trains only the head and cannot be combined with an adapter')
 }

@@ -15,6 +15,7 @@ import { type Best, startIsBest } from '../run/job.js'
 import { type MadeStep, stepMetrics } from '../run/optimizer-step.js'
 import type { MetricSummary, TrainProgress } from '../run/progress.js'
 import { journalBlock, type StepRecord } from '../run/step-record.js'
+import { actedAt, openSupervisedControl, type SupervisedControl } from './acts.js'
 import { promptIdOf, type SupervisedExample } from './example-digest.js'
 
 /** The metric that says which model is the best; of two that are equal by it, the one of lower validation loss. */
@@ -81,7 +82,8 @@ export class EpochTraining<E extends SupervisedExample> {
   metrics: Record<string, number> = {}
   readonly totalSteps: number
   readonly #options: EpochTrainingOptions<E>
-  readonly #ratesOf: (step: number) => StepRates
+  #rates: StepRates
+  #control: SupervisedControl | undefined
   readonly #summary: Record<string, MetricSummary> = {}
   #diagnoses: Diagnosing | undefined
   #bestLoss = Number.POSITIVE_INFINITY
@@ -96,17 +98,28 @@ export class EpochTraining<E extends SupervisedExample> {
   #seconds = { data: 0, begun: 0 }
   /** Whether the current batch is the last of its epoch. */
   #epochOver = false
+  /** With what people have set for the current step, and its number, from 1. */
+  #acted: EpochTrainingOptions<E>['config']
+  #begun = 0
 
   private constructor(options: EpochTrainingOptions<E>) {
     this.#options = options
     this.totalSteps = plannedSteps(options.rows.size, options.config)
-    this.#ratesOf = stepRates(options.config.optimizer, this.totalSteps)
+    this.#acted = options.config
+    // An invalid schedule is an error before the start.
+    this.#rates = stepRates(options.config.optimizer, this.totalSteps)(0)
   }
 
   /** From the newest checkpoint of the run, or from the beginning. */
   static async open<E extends SupervisedExample>(options: EpochTrainingOptions<E>): Promise<EpochTraining<E>> {
     const training = await EpochTraining.#opened(options)
     training.#diagnoses = await watchDiagnoses(options.run, options.progress)
+    training.#begun = training.step
+    training.#control = await openSupervisedControl({
+      ...{ run: options.run, config: options.config, validation: options.validation },
+      step: () => training.step + 1,
+      next: () => training.#begun + 1,
+    })
     options.progress.begin(training.step)
     return training
   }
@@ -149,13 +162,31 @@ export class EpochTraining<E extends SupervisedExample> {
 
   /** Rate and AdamW's options of the step that is being made. */
   get rates(): StepRates {
-    return this.#ratesOf(this.step)
+    return this.#rates
+  }
+
+  /** Acts are refused from here on. */
+  async close(): Promise<void> {
+    await this.#control?.close()
+  }
+
+  /** What people asked for between two steps, and what they have set for the next one. */
+  async #between(): Promise<'go on' | 'stop'> {
+    const { config, signal } = this.#options
+    const save = async (): Promise<void> => {
+      if (this.step !== this.#savedStep) await this.#save()
+    }
+    if ((await this.#control?.between({ save, signal })) === 'stop') return 'stop'
+    this.#begun = this.step + 1
+    this.#acted = actedAt(config, (await this.#control?.settled()) ?? [], this.#begun)
+    this.#rates = stepRates(this.#acted.optimizer, this.totalSteps)(this.step)
+    return 'go on'
   }
 
   /** The batches that are left, until a stop is asked for. Each is journalled while it is trained on. */
   async *batches(): AsyncGenerator<readonly E[], void> {
     const { rows, config, run, digest, signal } = this.#options
-    while (!this.finished && !signal.aborted) {
+    while (!this.finished && !signal.aborted && (await this.#between()) === 'go on') {
       const waiting = performance.now()
       const cursor: DataCursor = rows.cursor
       const batch = await rows.take(config.batchSize)
@@ -190,7 +221,7 @@ export class EpochTraining<E extends SupervisedExample> {
     values: Readonly<Record<string, number>>,
     size: { tokens: number; examples: number },
   ): Promise<void> {
-    const { rows, config, validation, memory } = this.#options
+    const { rows, validation, memory } = this.#options
     await Promise.all([this.#journalled, this.#logged])
     const { lr } = this.rates
     this.step++
@@ -211,7 +242,7 @@ export class EpochTraining<E extends SupervisedExample> {
     })
     // Awaited before the next step is logged, an evaluation or a checkpoint; a failure must not be unhandled until then.
     this.#logged.catch(() => {})
-    const { evalSteps } = config
+    const { evalSteps } = this.#acted
     const due = this.finished || (evalSteps === undefined ? this.#epochOver : this.step % evalSteps === 0)
     this.#evaluationDue = due && validation === 'held out'
   }

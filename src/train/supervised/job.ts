@@ -174,13 +174,14 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
   { config, tokenizer, dataset, media, skipped }: PreparedTraining<C, K>,
   run: Run,
 ): Promise<JobResult> {
-  const { report, signal } = job
+  const { report, signal, ranks } = job
   const { command, kind, role, bestBy, shown } = trainer
   const texts = await keepTokenizer(tokenizer, run.directory, job.live)
   await media.keepIn(run.directory, { signal })
   const given = job.live?.model as TokenModel<R> | undefined
   const model =
-    given ?? (await loadTrained(config.model, { ...config, texts, role, what: config.model }, { report, signal }))
+    given ??
+    (await loadTrained(config.model, { ...config, texts, role, what: config.model }, { report, signal, ranks }))
   const rows = dataset.train(tokenizer)
   const progress = trainProgress(report, { label: command, totalSteps: plannedSteps(rows.size, config), shown })
   try {
@@ -198,7 +199,11 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
       signal,
     })
     if (run.fromStart) for (const row of skipped) run.skipped({ ...row })
-    await trainer.loop({ config, run, model, dataset, tokenizer, training, validation, job })
+    try {
+      await trainer.loop({ config, run, model, dataset, tokenizer, training, validation, job })
+    } finally {
+      await training.close()
+    }
     const { step, metrics, best, complete } = training
     const outcome = complete ? 'finished' : 'stopped'
     return { outcome, step, metrics, ...(best ? { best } : {}), directory: run.directory }

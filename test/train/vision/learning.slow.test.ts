@@ -1,8 +1,11 @@
 /**
- * Whether it sees: after an SFT that teaches the form of the answer alone, GRPO has to find the colour of a square in the pictures. Where
- * every picture goes with every target there is nothing to find.
+ * Whether it sees: after an SFT that teaches the form of the answer alone, GRPO has to find the colour of a square in the pictures, and name
+ * the colours of pictures that it was not trained on. Where every picture goes with every target there is nothing to find.
  */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { generate } from '../../../src/index.js'
 import { replayRl } from '../../../src/train/index.js'
 import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
@@ -11,12 +14,26 @@ import { compiledRoom } from '../../support/compiled.js'
 import { fresh, written } from '../../support/files.js'
 import { finalWeights, metricLines, quickly, start } from '../../support/rl.js'
 import { jobOf } from '../../support/supervised.js'
-import { pictureFolder, rowsBeside, visionDirectory } from '../../support/vision-task.js'
+import { rowsBeside, squarePng, visionDirectory } from '../../support/vision-task.js'
 
 const among = ['red', 'blue'] as const
-const { folder, names } = await pictureFolder(12, among)
+const folder = fresh('pictures')
+mkdirSync(folder)
+async function pictures(kind: string, placeOf: (i: number) => readonly [number, number] | undefined) {
+  const made = Array.from({ length: 16 }, async (_, i) => {
+    // Each place has both colours, or the place would tell the colour.
+    const colour = among[(i + Math.floor(i / 8)) % 2]!
+    const name = `${kind}-${i}.png`
+    writeFileSync(join(folder, name), await squarePng(colour, kind === 'train' ? i : 101 + i, placeOf(i)))
+    return { name, colour }
+  })
+  return Promise.all(made)
+}
+const names = await pictures('train', () => undefined)
+/** Not trained on: squares at other places, on other greys. */
+const heldOut = await pictures('held-out', i => [(i * 3 + 1) % 8, (i * 7 + 2) % 8])
 const prompt = 'Which colour?'
-/** Pictures come in turns, targets in pairs: each colour has each target equally often. */
+/** Each colour has each answer equally often. */
 const unrelated = (i: number) => among[Math.floor(i / 2) % 2]!
 const fileOf = (name: string, more: (colour: string, i: number) => object): string =>
   rowsBeside(
@@ -56,13 +73,22 @@ async function taught(seed: number): Promise<string> {
 const optionsOf = (model: string, data: string, seed: number): Readonly<Record<string, unknown>> =>
   quickly({
     ...{ model, data, rewards, seed, output: fresh('run'), chatTemplate: 'auto' },
-    ...{ iterations: 20, rolloutBatchSize: 12, nSamplesPerPrompt: 8, maxNewTokens: 4, saveSteps: 8 },
+    ...{ iterations: 24, rolloutBatchSize: 16, nSamplesPerPrompt: 8, maxNewTokens: 4, saveSteps: 8 },
     optimizer: { lr: 5e-3 },
     klController: { kind: 'fixed', coef: 0 },
   })
 
 const rewardsOf = (output: unknown) => metricLines(output as string).map(({ values }) => values['reward/mean']!)
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+/** The share of pictures whose colour the model names, without chance. */
+async function rightOf(model: string, shown: readonly { name: string; colour: string }[]): Promise<number> {
+  const data = shown.map(({ name }) => ({ prompt, images: [join(folder, name)] }))
+  let [right, at] = [0, 0]
+  for await (const { text } of generate({ model, data, temperature: 0, maxNewTokens: 4, device: 'cpu' }))
+    if (text?.trim() === shown[at++]!.colour) right++
+  return right / shown.length
+}
 
 const seeds = [1, 2, 3]
 const models = new Map<number, string>()
@@ -77,6 +103,7 @@ test.each(seeds)(
     const earned = rewardsOf(options.output)
     expect(earned[0]).toBeLessThan(0.7)
     expect(mean(earned.slice(-4))).toBeGreaterThan(0.9)
+    expect(await rightOf(`${options.output}/final_model`, heldOut)).toBeGreaterThan(0.9)
   },
   120_000,
 )
