@@ -11,7 +11,9 @@ export function environmentPart(values: Record<string, unknown>): Environment | 
       throw new InputError('environment: expected a file, or an environment such as toolEnvironment({ tools })')
     return environment
   }
-  if (!Array.isArray(tools) || tools.every(one => typeof one === 'string')) return undefined
+  const isNamed = (one: unknown): boolean =>
+    typeof one === 'string' || (typeof one === 'object' && one !== null && 'mcp' in one)
+  if (!Array.isArray(tools) || tools.every(isNamed)) return undefined
   const wrong = tools.find(one => !isTool(one))
   if (wrong !== undefined)
     throw new InputError('tools: expected tools such as defineTool(...), or names; a list has one kind of them')

@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import type { Environment, Tool } from '../environment/index.js'
 import { type EvaluationOptions, type EvaluationResult, evaluateModel } from '../evaluate/index.js'
 import {
   createRlhfPipeline,
@@ -17,7 +18,15 @@ import { givenParts, givenRows } from './live-parts.js'
 import type { Data, Model } from './train.js'
 
 /** The options of an evaluation, with rows and models of the program in place of files. */
-export type EvaluateOptions<Row extends object = object> = Omit<EvaluationOptions, 'model' | 'reference' | 'data'> & {
+export type EvaluateOptions<Row extends object = object> = Omit<
+  EvaluationOptions,
+  'model' | 'reference' | 'data' | 'environment' | 'tools' | 'live'
+> & {
+  /** Answers are episodes of this environment: a file, or one of the program. */
+  readonly environment?: EvaluationOptions['environment'] | Environment
+  /** Answers are episodes with these tools: names, files, or tools of the program. */
+  readonly tools?: EvaluationOptions['tools'] | readonly Tool[]
+
   readonly model: Model<'language'>
   readonly reference?: Model<'language'> | undefined
   readonly data: Data<Row>
@@ -33,9 +42,13 @@ export async function evaluate<Row extends object>(options: EvaluateOptions<Row>
   const { signal, report, ...given } = options
   const directory = await mkdtemp(join(tmpdir(), 'whetstone-evaluate-'))
   try {
-    const { values, place } = givenParts(given, directory)
+    const { values, live, place } = givenParts(given, directory)
     await place({ existing: 'replace', allowChange: [], signal })
-    const around = { ...(signal ? { signal } : {}), ...(report ? { report } : {}) }
+    const { environment } = live
+    const around = {
+      ...(environment ? { live: { environment } } : {}),
+      ...{ ...(signal ? { signal } : {}), ...(report ? { report } : {}) },
+    }
     return await evaluateModel({ ...(values as unknown as EvaluationOptions), ...around })
   } finally {
     await rm(directory, { recursive: true, force: true })

@@ -1,6 +1,7 @@
 /** Options of experience generation from a config: the models, the prompts, the rewards and how responses are made. */
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
+import { devicesOption, devicesProblem } from '../distributed/index.js'
 import { InputError } from '../errors/index.js'
 import { ExperienceConfigError, experienceShape, resolveExperienceConfig } from '../experience/index.js'
 import { klControllerSchema } from '../maths/index.js'
@@ -38,6 +39,7 @@ const ownShape = {
     .regex(devicePattern, expectedDevice)
     .default('auto')
     .describe('device of all models: cpu, cuda, cuda:N, or auto (a GPU if the machine has one)'),
+  devices: devicesOption,
   data: dataSchema.describe('prompts: a file, a glob pattern, a source with settings, or a list of these'),
   promptTemplate,
   systemPrompt,
@@ -83,6 +85,8 @@ export function resolveExperience(layers: readonly ConfigLayer[]): ResolvedConfi
   const resolved = resolveConfig(experienceSchema, layers, experienceOptions)
   const { config, origins } = resolved
   const wrong = generatorOptionProblems(config.generator)
+  const devices = devicesProblem(config)
+  if (devices !== undefined) wrong.push(`devices: ${devices}`)
   try {
     resolveExperienceConfig(makerOptions(config), { critic: config.critic !== undefined })
   } catch (error) {
@@ -124,6 +128,7 @@ export function planExperience(config: ExperienceFile): TrainingPlan {
     data: [data],
     rewards: config.rewards,
     device: config.device,
+    devices: config.devices,
     gradientCheckpointing: false,
     sequences: Math.min(samples, config.microRolloutBatchSize),
     generation: {

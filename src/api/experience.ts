@@ -3,8 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dataOptionsSchema, openDataset, type PromptExample } from '../data/index.js'
+import { DistributedModel, Ranks } from '../distributed/index.js'
 import { type ExperienceBatch, FastExperienceMaker } from '../experience/index.js'
-import { LocalModel, type MultimodalProcessor, type TokenModel } from '../model/index.js'
+import type { MultimodalProcessor, TokenModel } from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
 import { locateRewardModels, RewardComputationEngine, type RewardEngineOptions } from '../reward/index.js'
 import { eventLine, type Generator } from '../rollout/index.js'
@@ -18,6 +19,7 @@ import {
   checkExamples,
   checkGenerator,
   checkModels,
+  copyHere,
   experienceIdle,
   idleOptions,
   type LiveParts,
@@ -29,6 +31,7 @@ import {
   type ResolvedConfig,
   requireMachine,
   rewardLoading,
+  rewardModelLoader,
   rewardNamesOf,
 } from '../train/index.js'
 import {
@@ -146,6 +149,8 @@ async function openExperience(
     for (const one of opened.splice(0).reverse()) await one()
   }
   try {
+    const ranks = await Ranks.of(given)
+    opened.push(() => ranks.close())
     const { config } = await locateNames(given, { options: experienceOptions.paths, report, signal })
     const named = rewardNamesOf(config.rewards, live)
     const commits = named === undefined ? {} : await locateRewardModels(named, { report, signal })
@@ -155,22 +160,22 @@ async function openExperience(
     requireMachine(models)
     if (!live.generator) await checkGenerator(config.generator)
     const { tokenizer } = models
-    const loading = { tokenizer, device: config.device, ...rewardLoading(config), signal, commits }
+    const loadModel = rewardModelLoader(config, { ranks, report, signal })
+    const loading = { tokenizer, device: config.device, ...rewardLoading(config), signal, commits, loadModel }
     const { tokenizer: _, ...rewards } = await loadRunRewards(config.rewards, live, loading)
     const engine = new RewardComputationEngine({ ...rewards, tokenizer })
     opened.push(() => engine.close())
-    const hears = live.generator?.capabilities.audio ?? config.generator.type !== 'local'
     const dataset = await openDataset('prompts', config.data, {
       ...dataOptionsSchema.parse(config),
       ...{ shuffle: false, seed: config.seed, baseDirectory: process.cwd(), signal },
-      checkPrompt: row => (row.audios && !hears ? noEars : engine.rowProblem(row)),
+      checkPrompt: row => (row.audios ? noEars : engine.rowProblem(row)),
     })
     opened.push(() => dataset.close())
     const media = await openMedia({ config, model: models.models[0]!.config, tokenizer, live })
     dataset.readMediaWith(media.processor)
     await checkExamples(dataset, tokenizer, 'data')
     const parts = {
-      ...(await loadParts(config, tokenizer, { live, report, signal }, opened)),
+      ...(await loadParts(config, tokenizer, { live, ranks, report, signal }, opened)),
       processor: media.processor,
     }
     const maker = new FastExperienceMaker({
@@ -218,12 +223,12 @@ async function* makeExperiences(
 async function loadParts(
   config: ExperienceFile,
   tokenizer: Tokenizer,
-  { live = {}, report, signal }: Surroundings,
+  { live = {}, ranks, report, signal }: Surroundings & { readonly ranks: Ranks },
   opened: (() => Promise<void> | void)[],
 ) {
   const settings = { device: config.device, gradientCheckpointing: false, seed: config.seed }
   const load = async <R extends 'language' | 'value'>(role: R, directory: string, what: string, adapter?: string) => {
-    const model = await loadFrozen(directory, { ...settings, role, what, adapter }, { report, signal })
+    const model = await loadFrozen(directory, { ...settings, role, what, adapter }, { ranks, report, signal })
     opened.push(() => model.dispose())
     return model
   }
@@ -245,7 +250,8 @@ async function loadParts(
   async function open(): Promise<Generator> {
     const made = await openGenerator({
       config: config.generator,
-      actor: actor instanceof LocalModel ? actor : await load('language', config.model, 'the actor'),
+      actor: copyHere(actor) ?? copyHere(await load('language', config.model, 'the actor'))!,
+      policy: actor instanceof DistributedModel ? actor : undefined,
       model: config.model,
       tokenizer,
       rollout: { ...config, samples: config.rolloutBatchSize * config.nSamplesPerPrompt },

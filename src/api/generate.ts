@@ -1,6 +1,7 @@
 /** Responses to prompts. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Devices } from '../distributed/index.js'
 import { InputError } from '../errors/index.js'
 import { LocalModel, type MultimodalProcessor, readConfig } from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
@@ -10,7 +11,6 @@ import {
   generationConfigLines,
   LocalEngine,
   type OpenOptions,
-  openEngine,
   readGenerationConfig,
   resolveSampling,
   type SampleLogprobs,
@@ -29,6 +29,7 @@ import {
 import { type ColumnOptions, type InputRow, type InputRows, openInput, promptRow } from './input-rows.js'
 import { locateGiven } from './locate-given.js'
 import { MediaInput, type RowMedia } from './media-input.js'
+import { openRankedEngine } from './open-ranks.js'
 import { type GeneratedSample, type PromptRequest, samplesInOrder } from './samples-in-order.js'
 
 /** A prompt as text, as token ids or as a conversation; also rows with the columns that RL reads. Other fields are ignored. */
@@ -52,6 +53,8 @@ export interface GenerateOptions
     >,
     Pick<SamplingParams, (typeof samplingNames)[number] | 'text'>,
     ColumnOptions {
+  /** Ranks that compute together: all GPUs, a number of them (or of processes that share a CPU), or a list. Default: this process. */
+  readonly devices?: Devices | undefined
   /** A model directory, an id of the Hub, or a model of the program. */
   readonly model: string | LocalModel<'language'>
   /** What RL reads (a file, a pattern, a folder, an id of the Hub), or rows. */
@@ -155,8 +158,17 @@ function overModel(model: LocalModel<'language'>, tokenizer: Tokenizer | undefin
 
 async function open(directory: string, options: GenerateOptions, report: Report): Promise<Opened> {
   const loading = report.transfer('loading')
-  return openEngine(directory, {
-    ...pick(options, ['adapter', 'device', 'chatTemplate', 'maxSequences', 'maxLength', 'cacheBytes', 'signal']),
+  return openRankedEngine(directory, {
+    ...pick(options, [
+      'adapter',
+      'device',
+      'devices',
+      'chatTemplate',
+      'maxSequences',
+      'maxLength',
+      'cacheBytes',
+      'signal',
+    ]),
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())
 }

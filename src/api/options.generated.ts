@@ -10,6 +10,8 @@ export interface ExperiencePlain {
   adapter?: ExperienceWritten['adapter']
   /** device of all models: cpu, cuda, cuda:N, or auto (a GPU if the machine has one) @defaultValue `"auto"` */
   device?: ExperienceWritten['device']
+  /** ranks: processes of this machine that compute together. all: one for each GPU; N: the first N GPUs, or N processes that share the cores of a CPU; a list: these GPUs (default: one process) */
+  devices?: ExperienceWritten['devices']
   /** template of a prompt, such as "Question: {prompt}"; {name} inserts another column, {{ and }} are braces */
   promptTemplate?: ExperienceWritten['promptTemplate']
   /** system message for conversations without one */
@@ -56,6 +58,8 @@ export interface ExperiencePlain {
   promptMaxLen?: ExperienceWritten['promptMaxLen']
   /** what to do with longer prompts: left (cut the start of the user text), right (cut its end) or reject (skip the prompt); text of the chat template is never cut @defaultValue `"left"` */
   promptTruncation?: ExperienceWritten['promptTruncation']
+  /** a response of an engine with placeholder tokens that no image or video belongs to: drop (leave out the sample) or mask (keep its ids, and leave these tokens out of attention and loss) @defaultValue `"drop"` */
+  mediaRepair?: ExperienceWritten['mediaRepair']
   /** sequences per scoring call; affects memory use, not results @defaultValue `64` */
   microRolloutBatchSize?: ExperienceWritten['microRolloutBatchSize']
   /** pack sequences without padding for scoring; affects speed, not results @defaultValue `true` */

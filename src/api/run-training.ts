@@ -54,6 +54,7 @@ export function runTraining(start: TrainingStart, told: (event: RunEvent) => voi
     const result = await training.run({
       ...job,
       ...located,
+      purpose: output === 'look' ? 'check' : 'train',
       report: whenTraining(report, () => line.doing('')),
       onEvent: emit,
       onChecked: async checked => {

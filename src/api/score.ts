@@ -1,4 +1,5 @@
 /** What a model gives to token sequences. */
+import type { Devices } from '../distributed/index.js'
 import { InputError } from '../errors/index.js'
 import {
   LocalModel,
@@ -8,6 +9,7 @@ import {
   type Role,
   readConfig,
   type ScoreOptions,
+  type TokenModel,
 } from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
 import { trainedCount } from '../sequence/index.js'
@@ -16,6 +18,7 @@ import { type ChatMessage, Tokenizer } from '../text/index.js'
 import { type ColumnOptions, type InputRow, type InputRows, openInput } from './input-rows.js'
 import { locateGiven } from './locate-given.js'
 import { MediaInput, type RowMedia } from './media-input.js'
+import { loadRankedModel } from './open-ranks.js'
 import { ScoreInput, type ScoreRequest } from './score-input.js'
 
 /** A sequence of token ids, a prompt with its response, or a conversation; also rows with the columns that SFT reads. Other fields are ignored. */
@@ -38,6 +41,8 @@ export interface ScoreRowsOptions extends ColumnOptions {
   /** A LoRA adapter in PEFT's format. */
   readonly adapter?: string
   readonly device?: Device
+  /** Ranks that compute together: all GPUs, a number of them (or of processes that share a CPU), or a list. Default: this process. */
+  readonly devices?: Devices | undefined
   /** Default `auto`. */
   readonly chatTemplate?: string
   /** Default `on`; affects speed, not results. */
@@ -93,8 +98,8 @@ export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, 
   try {
     let total = 0
     for await (const { sequence } of input.rows(read)) total += sequence.ids.length
-    const model = live
-      ? given
+    const { model, close } = live
+      ? { model: given, close: async () => {} }
       : await load(given, { ...options, ...(adapter === undefined ? {} : { adapter }), signal }, report)
     const scoring = report.transfer('scoring', count('tokens', 100_000))
     try {
@@ -107,17 +112,17 @@ export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, 
       }
     } finally {
       scoring.end()
-      if (!live) model.dispose()
+      await close()
     }
   } finally {
     await input.close()
   }
 }
 
-async function load(directory: string, { adapter, device, signal }: ScoreRowsOptions, report: Report) {
+async function load(directory: string, { adapter, device, devices, signal }: ScoreRowsOptions, report: Report) {
   const loading = report.transfer('loading')
-  return LocalModel.load<Role>(directory, {
-    ...(device === undefined ? {} : { device }),
+  return loadRankedModel(directory, {
+    ...{ device, devices },
     ...(signal ? { signal } : {}),
     ...(adapter === undefined ? {} : { adapter }),
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
@@ -139,7 +144,7 @@ async function* windows(all: AsyncIterable<ScoreRequest>): AsyncGenerator<ScoreR
 }
 
 async function scoreWindow(
-  model: LocalModel,
+  model: TokenModel,
   requests: readonly ScoreRequest[],
   options: Pick<ScoreOptions, 'packing' | 'signal' | 'onProgress'>,
 ): Promise<Scored[]> {

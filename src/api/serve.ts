@@ -1,26 +1,30 @@
 /** A model behind OpenAI's API. */
 import { basename, resolve } from 'node:path'
+import type { Devices } from '../distributed/index.js'
 import { InputError } from '../errors/index.js'
 import type { MediaLimits, UrlOptions } from '../media/index.js'
 import { LocalModel, MultimodalProcessor } from '../model/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import {
+  type Generator,
   generationConfigLines,
   LocalEngine,
   type OpenOptions,
-  openEngine,
   readGenerationConfig,
 } from '../rollout/index.js'
 import { type ControlOptions, ModelServer, type ServeOptions as ServerOptions } from '../serve/index.js'
 import { parseHubName, placedName } from '../source/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { locateGiven } from './locate-given.js'
+import { openRankedEngine } from './open-ranks.js'
 
 export interface ServeOptions
   extends Omit<ServerOptions, 'engine' | 'tokenizer' | 'name' | 'control' | 'defaults' | 'media'>,
     Omit<OpenOptions, 'onProgress'> {
   /** A model directory, an id of the Hub, or a model of the program, which is not disposed. */
   readonly model: string | LocalModel<'language'>
+  /** Ranks that compute together: all GPUs, a number of them (or of processes that share a CPU), or a list. Default: this process. */
+  readonly devices?: Devices | undefined
   /** For a model of the program: without one, prompts are token ids. */
   readonly tokenizer?: Tokenizer
   /** The model's name in requests. Default: the directory's, or the id. */
@@ -68,7 +72,7 @@ export interface Serving {
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { model: named, tokenizer: given, servedModelName, control, report = silentReport, ...others } = options
   const { media: mediaOptions = {}, processor, ...rest } = others
-  const { adapter: namedAdapter, device, signal, chatTemplate, adapters, ...server } = rest
+  const { adapter: namedAdapter, devices, device, signal, chatTemplate, adapters, ...server } = rest
   const { maxSequences, maxLength, cacheBytes, cacheShare, memory, tokenBudget, ...http } = server
   const engineOptions = { maxSequences, maxLength, cacheBytes, cacheShare, memory, tokenBudget }
   const engineGiven = Object.fromEntries(Object.entries(engineOptions).filter(([, value]) => value !== undefined))
@@ -105,7 +109,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
 
   /** Without the files of a processor the model still answers text. */
-  async function processorOf({ engine, tokenizer }: { engine: LocalEngine; tokenizer: Tokenizer | undefined }) {
+  async function processorOf({ engine, tokenizer }: { engine: Generator; tokenizer: Tokenizer | undefined }) {
     if (typeof model !== 'string' || !engine.capabilities.media) return undefined
     const { urls, limits } = mediaOptions
     const encode = async (text: string) => tokenizer?.encode(text, { addSpecialTokens: false }) ?? []
@@ -127,7 +131,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       const engine = new LocalEngine(model, { ...engineGiven, ...(given ? { tokenizer: given } : {}) })
       return { engine, tokenizer: given, weights: undefined, close: () => engine.close() }
     }
-    return openEngine(model, {
+    if (control && devices !== undefined)
+      throw new InputError('devices: weights of a server with control are of one process; leave devices out')
+    return openRankedEngine(model, {
+      devices,
       ...engineGiven,
       ...(adapter === undefined ? {} : { adapter }),
       ...(device === undefined ? {} : { device }),

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { z } from 'zod'
 import { Dashboard } from '../dashboard/index.js'
 import { flagHelp, integer, readArguments, several, text, UsageError } from './flags.js'
@@ -35,6 +37,9 @@ export async function run(args: string[]): Promise<number> {
   )
   const ended = endSignal()
   console.log(dashboard.url)
+  if (!existsSync(directory)) console.error(`${directory} is not there yet: runs are shown as soon as there are some`)
+  else if ((await readdir(directory)).length === 0)
+    console.error(`${directory} is empty: runs are shown as soon as there are some`)
   await ended
   await dashboard.close()
   return 0

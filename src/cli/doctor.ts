@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import type { JobMeasures } from '../distributed/index.js'
+import { InputError } from '../errors/index.js'
 import { bytesText } from '../progress/index.js'
 import { packageRoot, readBridgeRecord } from '../setup/index.js'
 import type { Device } from '../tensor/index.js'
@@ -6,9 +8,18 @@ import { type Check, checkArithmetic, type TensorRoom } from './doctor-checks.js
 import { explain } from './explain.js'
 import { flagHelp, readFlags, toggle } from './flags.js'
 
-const flags = z.object({ json: toggle('one JSON object instead of lines') })
+const flags = z.object({
+  json: toggle('one JSON object instead of lines'),
+  devices: z.coerce
+    .number()
+    .int()
+    .min(2)
+    .max(1024)
+    .optional()
+    .describe('measure this many ranks of this machine, each and together'),
+})
 
-export const help = `Usage: whetstone doctor [--json]
+export const help = `Usage: whetstone doctor [--json] [--devices N]
 
 Shows the installation (Node, libtorch and why this one, devices, threads, BLAS, operators) and checks that a
 matrix product and a backward pass give the right numbers on every device. Exit code 1 when something is wrong.
@@ -27,13 +38,41 @@ interface Diagnosis {
   blas?: string
   operators?: number
   checks: Check[]
+  /** With `--devices`. */
+  ranks?: JobMeasures
 }
 
 export async function run(args: string[]): Promise<number> {
-  const { json } = readFlags(args, flags)
+  const { json, devices } = readFlags(args, flags)
   const diagnosis = await examine(() => import('../tensor/index.js'))
+  if (devices !== undefined && diagnosis.ok) diagnosis.ranks = await measure(devices)
   console.log(json ? JSON.stringify(diagnosis, null, 2) : describe(diagnosis))
   return diagnosis.ok ? 0 : 1
+}
+
+async function measure(devices: number): Promise<JobMeasures> {
+  const { measureRanks, Ranks } = await import('../distributed/index.js')
+  const ranks = await Ranks.of({ devices })
+  try {
+    const world = await ranks.world()
+    if (!world) throw new InputError('--devices: one process alone; give the number of ranks')
+    return await measureRanks(world)
+  } finally {
+    await ranks.close()
+  }
+}
+
+/** Each rank, what they do together, and what is slow. */
+export function describeRanks({ ranks, backend, allReduce, slow }: JobMeasures): string[] {
+  const rate = (bytes: number): string => `${bytesText(bytes)}/s`
+  return [
+    ...ranks.map(({ identity: { rank, host, device, build }, gflops, answerMs }) => {
+      const versions = `whetstone ${build.whetstone}, libtorch ${build.libtorch}, Node ${build.node}`
+      return `rank ${rank}: ${host}, ${device}; ${versions}; ${gflops.toFixed(0)} GFLOP/s; answers in ${answerMs.toFixed(2)} ms`
+    }),
+    `all-reduce of ${bytesText(allReduce.bytes)} over ${backend}: ${(1000 * allReduce.seconds).toFixed(1)} ms, ${rate(allReduce.busBytesPerSecond)} per rank`,
+    ...(slow.length > 0 ? slow.map(one => `slow: ${one}`) : ['no rank is slower than the others']),
+  ]
 }
 
 /** Collect facts and failed checks and never throw, so that the rest is still reported. */
@@ -79,7 +118,7 @@ export function parseBlas(config: string): string {
   return 'none (matrix products on the CPU will be slow)'
 }
 
-function describe({ checks, ...facts }: Diagnosis): string {
+function describe({ checks, ranks, ...facts }: Diagnosis): string {
   const lines: [string, string][] = [
     ['Node', facts.node],
     ['platform', facts.platform],
@@ -102,5 +141,6 @@ function describe({ checks, ...facts }: Diagnosis): string {
     ...lines.map(([name, value]) => `${name.padEnd(10)} ${value}`),
     '',
     ...checks.map(({ name, ok, detail }) => `${ok ? '✓' : '✗'} ${name}: ${detail}`),
+    ...(ranks ? ['', ...describeRanks(ranks)] : []),
   ].join('\n')
 }

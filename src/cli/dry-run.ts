@@ -111,7 +111,7 @@ const columns = ['weights', 'gradients', 'moments', 'copies', 'activations', 'to
 
 /** A row for each model and for the cache, and whether all of it fits into what is available, where that is known. */
 export function memoryLines(
-  { models, device, dtype, batch, cache, together }: CheckedModels,
+  { models, device, dtype, batch, cache, together, ranks, sharing }: CheckedModels,
   available: number | undefined,
 ): string[] {
   const here = models.map(one => one.memory).filter(one => one.device === device)
@@ -136,9 +136,9 @@ export function memoryLines(
           ]
         : []
   return [
-    `memory on ${device} in ${dtype}, ${number(batch.tokens)} tokens at a time (an estimate):`,
+    `memory ${ranks > 1 ? `of each of ${ranks} ranks ` : ''}on ${device} in ${dtype}, ${number(batch.tokens)} tokens${batch.patches > 0 ? ` and ${number(batch.patches)} patches of images` : ''} at a time (an estimate):`,
     ...lines,
-    `  together about ${bytesText(together)}${available === undefined ? '' : ` of ${bytesText(available)}`}${here.length < models.length ? ` on ${device}` : ''}`,
+    `  together about ${bytesText(together)}${available === undefined ? '' : ` of ${bytesText(available)}`}${here.length < models.length ? ` on ${device}` : ''}${sharing > 1 ? `, for ${sharing} ranks` : ''}`,
     ...warning,
   ]
 }

@@ -14,11 +14,13 @@ import {
   plotEvaluation,
   resolveEvaluation,
 } from '../evaluate/index.js'
-import { type Output, openOutput, writeFileAtomic } from '../files/index.js'
+import { type Output, openOutput, readConfigFile, writeFileAtomic } from '../files/index.js'
 import { toPng, toSvg } from '../plot/index.js'
 import { reportFor } from '../progress/index.js'
 import { rewardForms } from '../reward/index.js'
+import { fileLayer, type RlConfig, resolveConfig, trainings } from '../train/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
+import { devicesFlag } from './device-flag.js'
 import { modelFlags, samplingFlags } from './engine-flags.js'
 import { choice, directory, file, flagHelp, flagName, integer, number, readFlags, text, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
@@ -30,6 +32,17 @@ const flags = z.object({
   columns: text('NAMES', 'column names in the file, such as prompt=question,target=answer').optional(),
   reference: directory('a second model that answers the same prompts, for the win rate').optional(),
   reward: text('PATH', rewardForms).optional(),
+  environment: file(
+    'environment of episodes: a file whose default export it is; the answers are then episodes',
+  ).optional(),
+  tools: text(
+    'NAMES',
+    'tools that the model may call before it answers: calculator, or files, with commas between',
+  ).optional(),
+  episode: text('JSON', 'limits of episodes, such as {"turns": 6}').optional(),
+  config: file(
+    'a config of rl: its environment, tools, episode, rewards, maxNewTokens and templates are used here; flags win over it',
+  ).optional(),
   metrics: text(
     'NAMES',
     `metrics to measure, of ${evaluationMetrics.join(', ')} (default: all that the data and the reward allow)`,
@@ -40,7 +53,7 @@ const flags = z.object({
     description: 'sampling temperature; 0: greedy decoding (default: 0 for one answer, 1 for several)',
     placeholder: 'T',
   }),
-  maxNewTokens: integer('most tokens of a response', { min: 1 }).default(256),
+  maxNewTokens: integer('most tokens of a response (default 256)', { min: 1 }).optional(),
   correctAt: number({
     description: 'an answer with at least this reward is correct (default 1; with a reward model there is no accuracy)',
     placeholder: 'R',
@@ -57,6 +70,7 @@ const flags = z.object({
   chatTemplate: promptTemplateFlag,
   maxBadRows: integer('most bad rows before the command stops; bad rows are skipped', { min: 0 }).default(0),
   device: modelFlags.shape.device,
+  devices: devicesFlag,
   seed: samplingFlags.shape.seed,
   out: file('file for the metrics, as JSON').optional(),
   answers: file('file for all answers with their rewards, one line of JSON each').optional(),
@@ -73,6 +87,7 @@ Measures a model and prints a table:
   winRate        how often answers get a higher reward than those of --reference; ties count half, 95 % interval (Wilson)
   bleu, rougeL   of answers against references, if rows have them; same numbers as sacrebleu and rouge-score
 
+With --environment or --tools, an answer is an episode: the last text of the model is compared, and the environment's reward counts.
 The same command gives the same numbers. All inputs are checked before a model is loaded.
 
 ${flagHelp(flags)}
@@ -87,7 +102,7 @@ const encoders: Readonly<Record<string, typeof toPng | typeof toSvg>> = { '.svg'
 export async function run(args: string[]): Promise<number> {
   const settings = readFlags(args, flags)
   const { out, answers, plot } = settings
-  const options = optionsOf(settings)
+  const options = optionsOf(settings, await sharedWith(settings.config, settings))
   if (plot !== undefined && !encoders[extname(plot).toLowerCase()])
     throw new UsageError(`--plot: expected a file that ends in .svg or .png, got "${plot}"`)
   const outputs = await Promise.all([out, answers, plot].map(path => outputFor(path, settings)))
@@ -107,9 +122,16 @@ export async function run(args: string[]): Promise<number> {
   })
 }
 
-function optionsOf({ out: _, answers: __, plot: ___, columns, data, metrics, ...rest }: Settings): EvaluationOptions {
+function optionsOf(settings: Settings, trained: Partial<EvaluationOptions>): EvaluationOptions {
+  const { out: _, answers: __, plot: ___, config: ____, columns, data, metrics, tools, episode, ...rest } = settings
   const options: EvaluationOptions = {
+    ...trained,
     ...rest,
+    ...(rest.chatTemplate === 'auto' && trained.chatTemplate !== undefined
+      ? { chatTemplate: trained.chatTemplate }
+      : {}),
+    ...(tools === undefined ? {} : { tools: tools.split(',').map(name => name.trim()) }),
+    ...(episode === undefined ? {} : { episode: limitsOf(episode) }),
     data: columns === undefined ? data : { path: data, columns: columnsOf(columns) },
     ...(metrics === undefined ? {} : { metrics: metricsOf(metrics) }),
   }
@@ -121,6 +143,38 @@ function optionsOf({ out: _, answers: __, plot: ___, columns, data, metrics, ...
     throw new UsageError(error.message.replace(/^[a-z]+[a-zA-Z]*(?=[:.])/gm, flagName), { cause: error })
   }
   return options
+}
+
+/** What an evaluation shares with the training of a config. */
+async function sharedWith(config: string | undefined, given: Settings): Promise<Partial<EvaluationOptions>> {
+  if (config === undefined) return {}
+  const { schema, options } = trainings.rl
+  const { values } = fileLayer(config, await readConfigFile(config))
+  const names = [...['environment', 'tools', 'episode', 'rewards', 'maxNewTokens'], ...templateNames]
+  const layer = { ...fileLayer(config, pick(values, names)) }
+  const { config: read } = resolveConfig(
+    schema.pick(Object.fromEntries(names.map(name => [name, true])) as Record<string, true> & Record<number, never>),
+    [layer],
+    options,
+  )
+  const { rewards, environment, tools, ...rest } = read as Partial<RlConfig>
+  const own = given.environment === undefined && given.tools === undefined
+  const kept = { ...rest, ...(own ? { environment, tools } : {}), reward: rewards }
+  const wanted = Object.entries(kept).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(wanted) as Partial<EvaluationOptions>
+}
+
+const templateNames = ['promptTemplate', 'systemPrompt', 'chatTemplate']
+
+const pick = (values: Readonly<Record<string, unknown>>, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)))
+
+function limitsOf(text: string): EvaluationOptions['episode'] {
+  try {
+    return JSON.parse(text) as EvaluationOptions['episode']
+  } catch (error) {
+    throw new UsageError(`--episode: expected JSON such as {"turns": 6}, got "${text}"`, { cause: error })
+  }
 }
 
 function columnsOf(text: string): Record<string, string> {

@@ -4,7 +4,7 @@ import { writeModelCard } from '../card/index.js'
 import { bytesText, type Report, reportFor } from '../progress/index.js'
 import { Run } from '../run/index.js'
 import { exportRun } from '../train/index.js'
-import { choice, flagHelp, readArguments, text, UsageError } from './flags.js'
+import { choice, flagHelp, integer, readArguments, text, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 
 const flags = z.object({
@@ -27,19 +27,20 @@ const flags = z.object({
   what: choice(
     ['model', 'adapter', 'base'],
     'WHAT',
-    'of the newest checkpoint: model (with the adapter merged, default), adapter (in PEFT format) or base (without its adapter)',
+    'of a checkpoint: model (with the adapter merged, default), adapter (in PEFT format) or base (without its adapter)',
   ).optional(),
+  step: integer('of a run: the checkpoint of this step (default: the newest one)', { min: 0 }).optional(),
   out: text('PATH', 'the file or directory to write (default: NAME-gguf/NAME-TYPE.gguf, NAME-hf)', 'a path').optional(),
 })
 type Flags = z.output<typeof flags>
 
 export const help = `Usage: whetstone export MODEL --to gguf [--type TYPE] [--out FILE] [--merge ADAPTER]
        whetstone export MODEL --to hf [--dtype DTYPE] [--out DIR] [--merge ADAPTER]
-       whetstone export RUN --out DIR [--what model|adapter|base] [--dtype float32]
+       whetstone export RUN --out DIR [--step N] [--what model|adapter|base] [--dtype float32]
 
 Writes a model for other programs (docs/share.md). MODEL is a model directory, a run (its best model or adapter, else its final one), an
 adapter, a GGUF file or an id of the Hub. Beside it lies a model card, and beside a GGUF file a Modelfile for Ollama.
-The last form, without --to, writes the model of the newest checkpoint of a run: for stopped runs, for adapters, and for master weights in
+The last form, without --to, writes the model of a checkpoint of a run: for stopped runs, for adapters, and for master weights in
 float32 (docs/precision.md).
 
 ${flagHelp(flags)}
@@ -53,8 +54,8 @@ export async function run(args: string[]): Promise<number> {
   const checkpoint = given.to === undefined && given.merge === undefined && (await Run.isIn(model).catch(() => false))
   if (checkpoint) return writeCheckpoint(model, given, report)
   const to = given.to ?? 'hf'
-  if (given.what !== undefined)
-    throw new UsageError('--what is for the newest checkpoint of a run: leave out --to and --merge')
+  if (given.what !== undefined) throw new UsageError('--what is for checkpoints of a run: leave out --to and --merge')
+  if (given.step !== undefined) throw new UsageError('--step is for checkpoints of a run: leave out --to and --merge')
   if (to === 'hf' && given.type !== undefined) throw new UsageError('--type is for --to gguf; use --dtype with --to hf')
   if (to === 'gguf' && given.dtype !== undefined)
     throw new UsageError('--dtype is for --to hf; use --type with --to gguf')
@@ -79,7 +80,7 @@ function described({ path, source, parameters, bytes, files, notes }: ExportedMo
 
 async function writeCheckpoint(
   run: string,
-  { out, what = 'model', dtype, type }: Flags,
+  { out, what = 'model', dtype, type, step }: Flags,
   report: Report,
 ): Promise<number> {
   if (out === undefined) throw new UsageError('--out: expected a directory')
@@ -88,7 +89,7 @@ async function writeCheckpoint(
     throw new UsageError(`--dtype: a checkpoint can be written in the dtype of the run, or in float32, not in ${dtype}`)
   return interruptible({
     work: async signal => {
-      const made = await exportRun(run, { out, what, ...(dtype && { dtype }) }, { report, signal })
+      const made = await exportRun(run, { out, what, step, ...(dtype && { dtype }) }, { report, signal })
       const form = what === 'adapter' ? 'adapter' : 'model'
       if (what !== 'base') await writeModelCard(out, run, { run, form })
       console.log(

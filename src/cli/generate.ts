@@ -4,6 +4,7 @@ import { readConfig } from '../model/index.js'
 import { resolveSampling } from '../rollout/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
 import { columnsFlag, readColumns } from './columns-flag.js'
+import { devicesFlag } from './device-flag.js'
 import {
   asUsage,
   engineFlags,
@@ -17,6 +18,7 @@ import { choice, file, flagHelp, integer, readFlags, toggle } from './flags.js'
 import { type Writing, writingOutput } from './writing-output.js'
 
 const flags = engineFlags.extend({
+  devices: devicesFlag,
   input: file('prompts: a file, a folder, a glob pattern or an id of the Hub, as for rl'),
   columns: columnsFlag,
   output: file('output file: one line of JSON per sample; - streams to standard output'),
@@ -83,7 +85,7 @@ async function write(settings: Settings, { output, report, signal }: Writing): P
     ...given,
     seed: settings.seed,
     ...engineOptions(settings),
-    ...{ model, data, n, chatTemplate, logprobs, truncateSide, report, signal },
+    ...{ devices: settings.devices, model, data, n, chatTemplate, logprobs, truncateSide, report, signal },
     columns: readColumns(settings.columns),
     text: settings.keepSpecialTokens ? 'with-special' : 'plain',
     ...(truncatePrompt === undefined ? {} : { truncatePrompt }),

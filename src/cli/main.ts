@@ -3,7 +3,7 @@ import { didYouMean } from '../errors/index.js'
 import { reportFor, sayError, sayStarting } from '../progress/index.js'
 import { explain } from './explain.js'
 import { UsageError } from './flags.js'
-import { doesWork, kinNames, kinVerb, takesLong, verbGroups, verbs } from './verbs.js'
+import { doesWork, hasRanks, kinNames, kinVerb, takesLong, verbGroups, verbs } from './verbs.js'
 import { warningsAsLines } from './warnings.js'
 
 const groups = verbGroups.map(
@@ -41,8 +41,11 @@ export function start(args: string[]): Promise<number> {
 /** Runs one command line; resolves to the exit code: 0 done, 1 failed, 2 misused, 130 interrupted. */
 export async function main(args: string[]): Promise<number> {
   try {
-    return await dispatch(args)
+    const code = await dispatch(args)
+    await leaveRanks(code === 0 ? undefined : new Error(`whetstone ended with exit code ${code}`))
+    return code
   } catch (error) {
+    await leaveRanks(error as Error)
     if (error instanceof UsageError) {
       const [name = ''] = args
       const verb = verbs.some(one => one.name === name) || (await kinNames()).includes(name) ? ` ${name}` : ''
@@ -52,6 +55,23 @@ export async function main(args: string[]): Promise<number> {
     sayError(`whetstone: ${explain(error)}`)
     return 1
   }
+}
+
+/** Whether a launcher may have started this process. Asked before anything is loaded. */
+const launched = (): boolean => process.env.RANK !== undefined || process.env.SLURM_PROCID !== undefined
+
+/** A rank other than 0 serves, and its process ends here: it reads no config and writes nothing. */
+async function serveOtherRank(): Promise<void> {
+  const { endingProcess, launchedRank, serveLaunched } = await import('../distributed/index.js')
+  const rank = launchedRank(process.env)
+  if (rank && rank.rank > 0) await endingProcess(() => serveLaunched(rank))
+}
+
+/** Ends the ranks of a launcher's job, where this process is its rank 0. */
+async function leaveRanks(error?: Error): Promise<void> {
+  if (!launched()) return
+  const { leaveJob } = await import('../distributed/index.js')
+  await leaveJob(error)
 }
 
 /** Verbs of other systems and ours. */
@@ -92,6 +112,7 @@ async function dispatch([name, ...rest]: string[]): Promise<number> {
         : `there is no verb "${name}"${otherVerb(name) ?? didYouMean(name, names)}`,
     )
   }
+  if (launched() && hasRanks([name, ...rest])) await serveOtherRank()
   const verb = await entry.load()
   if (rest.includes('--help') || rest.includes('-h')) {
     console.log(typeof verb.help === 'string' ? verb.help : verb.help(rest))

@@ -45,9 +45,12 @@ export async function run(args: string[]): Promise<number> {
       whole: json ? 'yes' : 'no',
     })
     if (problem !== null) console.error(`whetstone: ${problem}`)
-    for (const row of rows) console.log(json ? JSON.stringify(row) : sampleLines(row))
-    if (!json) console.log(`${rows.length} of ${total} samples`)
-    return 0
+    const width = Math.max(40, (process.stdout.columns ?? 164) - 4)
+    for (const row of rows) console.log(json ? JSON.stringify(row) : sampleLines(row, width))
+    const isOther = view.command !== 'rl'
+    if (isOther) console.error(`whetstone: a run of ${view.command} samples nothing; reinforcement learning does`)
+    else if (!json) console.log(`${rows.length} of ${total} samples`)
+    return problem !== null && total === 0 ? 1 : 0
   } finally {
     await view.close()
   }

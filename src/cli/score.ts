@@ -3,11 +3,13 @@ import { type Scored, score } from '../api/index.js'
 import { count } from '../progress/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
 import { columnsFlag, readColumns } from './columns-flag.js'
+import { devicesFlag } from './device-flag.js'
 import { modelFlags, usableDevice } from './engine-flags.js'
 import { choice, file, flagHelp, readFlags } from './flags.js'
 import { type Writing, writingOutput } from './writing-output.js'
 
 const flags = modelFlags.extend({
+  devices: devicesFlag,
   input: file('sequences: a file, a folder, a glob pattern or an id of the Hub, as for sft'),
   columns: columnsFlag,
   output: file('output file: one line of JSON per row of the input; - streams to standard output'),
@@ -54,7 +56,7 @@ async function write(settings: Settings, { output, report, signal }: Writing): P
   const { model, input: data, adapter, chatTemplate, packing } = settings
   const device = usableDevice(settings.device)
   const scores = score({
-    ...{ model, data, device, chatTemplate, packing, report, signal },
+    ...{ model, data, device, devices: settings.devices, chatTemplate, packing, report, signal },
     columns: readColumns(settings.columns),
     ...(adapter === undefined ? {} : { adapter }),
   })

@@ -5,6 +5,7 @@ import { isApiKey } from '../http/index.js'
 import { reportFor } from '../progress/index.js'
 import { type ControlOptions, logprobsModes } from '../serve/index.js'
 import { conversationTemplateFlag } from './chat-template-flag.js'
+import { devicesFlag } from './device-flag.js'
 import { engineFlags, engineOptions, several, usableDevice } from './engine-flags.js'
 import { choice, directory, flagHelp, flagName, integer, readFlags, text, toggle, UsageError } from './flags.js'
 import { endSignal, interruptibleStart } from './interrupt.js'
@@ -12,6 +13,7 @@ import { endSignal, interruptibleStart } from './interrupt.js'
 const expectedKey = 'expected a key of printable characters without spaces, not empty'
 
 const flags = engineFlags.extend({
+  devices: devicesFlag,
   host: text('HOST', 'address to listen on; 127.0.0.1: only this machine', 'an address').default('127.0.0.1'),
   port: integer('port to listen on; 0: a free one', { min: 0, max: 65535 }).default(8000),
   apiKey: z
@@ -74,6 +76,11 @@ const flags = engineFlags.extend({
   maxMedia: integer('most images and videos of a request (default 16)', { min: 1 }).optional(),
   maxMediaMb: integer('largest file of an image or a video in MiB (default 64)', { min: 1 }).optional(),
   maxImagePixels: integer('most pixels of an image before it is resized (default 64000000)', { min: 1 }).optional(),
+  record: text(
+    'FILE',
+    'record sessions of agents: POST /v1/sessions opens one, and each episode that ends is a line of this file; needs an API key',
+    'a file',
+  ).optional(),
   drainSeconds: integer('seconds for requests in flight to finish after SIGTERM', { min: 0 }).default(30),
 })
 
@@ -91,6 +98,8 @@ export async function run(args: string[]): Promise<number> {
   const apiKey = values.apiKey ?? process.env.WHETSTONE_API_KEY
   if (apiKey !== undefined && !isApiKey(apiKey)) throw new UsageError(`WHETSTONE_API_KEY: ${expectedKey}`)
   checkControl(values, apiKey)
+  if (values.record !== undefined && apiKey === undefined)
+    throw new UsageError('--record: needs an API key: set WHETSTONE_API_KEY or --api-key')
   usableDevice(values.device)
   const limits = {
     maxRequests: values.maxRequests,
@@ -102,11 +111,12 @@ export async function run(args: string[]): Promise<number> {
   const report = reportFor(process.env)
   const options: ServeOptions = {
     ...engineOptions(values),
-    ...{ model: values.model, chatTemplate: values.chatTemplate, host, port, report },
+    ...{ devices: values.devices, model: values.model, chatTemplate: values.chatTemplate, host, port, report },
     ...{ allowHosts: allowHost, allowOrigins: allowOrigin, logprobsMode: values.logprobsMode },
     ...(values.enableLora ? { adapters: 'exchangeable' as const } : {}),
     ...(values.servedModelName === undefined ? {} : { servedModelName: values.servedModelName }),
     ...(values.control ? { control: controlOptions(values) } : {}),
+    ...(values.record === undefined ? {} : { record: { file: values.record } }),
     media: await mediaOptions(values),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),

@@ -54,6 +54,7 @@ export const verbGroups: readonly VerbGroup[] = [
       longVerb('generate', 'generate responses to a file of prompts', () => import('./generate.js')),
       longVerb('score', 'compute log-probabilities or reward scores of a file', () => import('./score.js')),
       longVerb('experience', 'sample responses, score them and compute advantages', () => import('./experience.js')),
+      longVerb('episode', 'run a few episodes of a config and show them', () => import('./episode.js')),
       verb('advantages', 'recompute advantages from saved samples', () => import('./advantages.js')),
     ],
   },
@@ -117,6 +118,16 @@ export function takesLong(args: readonly string[]): boolean {
 export const knownKin: ReadonlySet<string> = new Set([
   ...['reward-model', 'ipo', 'kto', 'ppo', 'grpo', 'rloo', 'reinforce', 'reinforce++', 'reinforce_baseline'],
   ...['reinforce-baseline', 'dr_grpo', 'dr-grpo', 'dapo', 'gspo', 'gmpo', 'cispo', 'cpgd'],
+])
+
+/** Whether a command computes with ranks, so that a launcher starts it on several processes. */
+export function hasRanks([name = '', ...rest]: readonly string[]): boolean {
+  if (!doesWork([name, ...rest])) return false
+  return name === 'reward' ? rest[0] === 'train' : knownKin.has(name) || rankVerbs.has(name)
+}
+
+const rankVerbs: ReadonlySet<string> = new Set([
+  ...['sft', 'rl', 'dpo', 'pipeline', 'generate', 'score', 'experience', 'eval', 'serve'],
 ])
 
 /** Names of such verbs. */

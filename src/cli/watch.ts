@@ -78,7 +78,8 @@ async function picture(view: RunView, samples: SampleView | undefined): Promise<
       ['worst', 'ascending'],
     ] as const) {
       const { rows } = await samples.samples({ ...all, where, sort: 'reward', order, limit: 1 })
-      for (const row of rows) lines.push('', `${title}: ${sampleLines(row, 100)}`)
+      for (const row of rows)
+        lines.push('', `${title}: ${sampleLines(row, Math.max(40, (process.stdout.columns ?? 104) - 4))}`)
     }
   }
   return lines.join('\n')

@@ -1,10 +1,12 @@
 /** An evaluation from its options to its numbers: checks, each model in turn, the rewards, the comparison. */
 import type { ConversationExample, ExampleSet } from '../data/index.js'
-import type { LocalModel } from '../model/index.js'
+import { Ranks } from '../distributed/index.js'
+import { withEnvironmentReward } from '../experience/index.js'
+import type { TokenModel } from '../model/index.js'
 import type { RewardInput } from '../reward/index.js'
-import { LocalEngine } from '../rollout/index.js'
-import { evaluateSft, loadFrozen, type Report, silentReport } from '../train/index.js'
+import { engineOver, evaluateSft, type LoadedModel, loadFrozen, type Report, silentReport } from '../train/index.js'
 import { type Answers, generateAnswers } from './answers.js'
+import { episodeAnswers } from './episodes.js'
 import { type EvaluationConfig, type EvaluationOptions, resolveEvaluation, temperatureOf } from './options.js'
 import { answersWanted, type PreparedEvaluation, type PreparedModel, prepareEvaluation } from './prepare.js'
 import type { AnswerRecord, Evaluation, ModelEvaluation, Perplexity } from './result.js'
@@ -21,6 +23,7 @@ export interface EvaluationResult {
 interface Context {
   readonly config: EvaluationConfig
   readonly prepared: PreparedEvaluation
+  readonly ranks: Ranks
   readonly report: Report
   readonly signal: AbortSignal
 }
@@ -34,11 +37,15 @@ interface Context {
  * console.log(evaluation.model.rewards?.reward?.mean, evaluation.model.accuracy?.value)
  */
 export async function evaluateModel(options: EvaluationOptions): Promise<EvaluationResult> {
-  const { report = silentReport, signal = new AbortController().signal, ...rest } = options
+  const { report = silentReport, signal = new AbortController().signal, live, ...rest } = options
   const config = resolveEvaluation({ ...rest })
-  const prepared = await prepareEvaluation(config, { report, signal })
+  const ranks = await Ranks.of(config)
+  const prepared = await prepareEvaluation(config, { report, signal, live }).catch(async error => {
+    await ranks.close()
+    throw error
+  })
   try {
-    const context: Context = { config, prepared, report, signal }
+    const context: Context = { config, prepared, ranks, report, signal }
     const measured: MeasuredModel[] = []
     for (const model of prepared.models) measured.push(await measureModel(model, context))
     const answered = await scoreAll(measured, context)
@@ -58,6 +65,7 @@ export async function evaluateModel(options: EvaluationOptions): Promise<Evaluat
     }
   } finally {
     await prepared.close()
+    await ranks.close()
   }
 }
 
@@ -68,12 +76,12 @@ interface MeasuredModel {
 }
 
 async function measureModel(prepared: PreparedModel, context: Context): Promise<MeasuredModel> {
-  const { config, report, signal, prepared: evaluation } = context
+  const { config, ranks, report, signal, prepared: evaluation } = context
   const { directory, adapter, conversations, name } = prepared
   const { device } = config
   const what = name === 'model' ? 'the model' : 'the reference'
   const settings = { device, adapter, gradientCheckpointing: false, seed: 0, role: 'language', what } as const
-  const model = await loadFrozen(directory, settings, { report, signal })
+  const model = await loadFrozen(directory, settings, { ranks, report, signal })
   try {
     if (adapter !== undefined) await model.mergeAdapter()
     const measures = evaluation.measured
@@ -92,7 +100,7 @@ const units = (plural: string) => ({
 })
 
 async function perplexityOf(
-  model: LocalModel<'language'>,
+  model: TokenModel<'language'>,
   conversations: ExampleSet<ConversationExample>,
   { report, signal }: Context,
 ): Promise<Perplexity> {
@@ -123,15 +131,16 @@ async function perplexityOf(
 }
 
 async function answersOf(
-  model: LocalModel<'language'>,
-  { tokenizer, processor, prompts = [], name }: PreparedModel,
+  model: LoadedModel<'language'>,
+  { tokenizer, processor, prompts = [], name, rules }: PreparedModel,
   { config: { samples }, prepared: { sampling }, report, signal }: Context,
 ): Promise<Answers> {
-  const generator = new LocalEngine(model, { tokenizer })
+  const generator = await engineOver(model, { tokenizer })
   const progress = report.transfer(name === 'model' ? 'answering' : 'answering (reference)', units('answers'))
   const total = prompts.length * samples
   const onAnswered = (count: number): void => progress.at(count, total)
   try {
+    if (rules) return await episodeAnswers({ rules, generator, prompts, samples, sampling, signal, onAnswered })
     return await generateAnswers({ generator, tokenizer, processor, prompts, samples, sampling, signal, onAnswered })
   } finally {
     progress.end()
@@ -142,10 +151,10 @@ async function answersOf(
 /** The rewards of all models' answers, model by model. */
 async function scoreAll(
   measured: readonly MeasuredModel[],
-  { prepared: { rewards, measured: metrics }, report, signal }: Context,
+  { config, prepared: { rewards, measured: metrics }, ranks, report, signal }: Context,
 ): Promise<AnsweredPrompt[][]> {
   const wanted = (['reward', 'accuracy', 'winRate'] as const).some(metric => metrics.has(metric))
-  const engine = rewards && wanted ? await rewards.open({ report, signal }) : undefined
+  const engine = rewards && wanted ? await rewards.open({ ranks, report, signal }) : undefined
   const progress = report.transfer('rewards', units('answers'))
   const all: AnsweredPrompt[][] = []
   const total = measured.reduce((sum, { answers }) => sum + inputsOf(answers).length, 0)
@@ -154,7 +163,10 @@ async function scoreAll(
     for (const { prepared, answers } of measured) {
       const inputs = inputsOf(answers)
       const onScored = (count: number): void => progress.at(before + count, total)
-      const outcomes = engine ? await scoreAnswers(engine, inputs, { signal, onScored }) : []
+      const given = engine ? await scoreAnswers(engine, inputs, { signal, onScored }) : []
+      // An environment's own reward and that of others are added, as in training.
+      const added = config.reward !== undefined
+      const outcomes = added ? given.map((one, i) => withEnvironmentReward(one, inputs[i]!)) : given
       const outcomeOf = new Map(outcomes.map((outcome, i) => [inputs[i]!, outcome]))
       all.push(
         (prepared.prompts ?? []).map((prompt, i) => ({

@@ -1,10 +1,12 @@
 /** Options of an evaluation. The descriptions are its docs. */
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
+import { devicesOption, devicesProblem } from '../distributed/index.js'
+import type { Environment } from '../environment/index.js'
 import { InputError, schemaProblems } from '../errors/index.js'
 import { type RewardEngineOptions, rewardForms } from '../reward/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
-import type { Report } from '../train/index.js'
+import { environmentShape, type Report } from '../train/index.js'
 import { bleuTokenizers } from './bleu-tokenizers.js'
 
 export const evaluationMetrics = ['perplexity', 'reward', 'accuracy', 'winRate', 'bleu', 'rougeL'] as const
@@ -25,6 +27,7 @@ const evaluationShape = {
     ])
     .optional()
     .describe(`${rewardForms}; or a list of these`),
+  ...environmentShape,
   metrics: z
     .array(z.enum(evaluationMetrics))
     .min(1)
@@ -55,6 +58,7 @@ const evaluationShape = {
     .regex(devicePattern, expectedDevice)
     .default('auto')
     .describe('cpu, cuda, cuda:N, or auto (a GPU if the machine has one)'),
+  devices: devicesOption,
   seed: z.int().default(0).describe('seed of the random numbers'),
 }
 
@@ -64,10 +68,24 @@ const evaluationSchema = z
     path: ['temperature'],
     error: 'with temperature 0 all samples of a prompt are equal; raise it, or set samples to 1',
   })
+  .refine(({ environment, tools }) => environment === undefined || tools === undefined, {
+    path: ['tools'],
+    error: 'the environment has its own tools; give environment or tools',
+  })
+  .refine(({ environment, tools, episode }) => episode === undefined || (environment ?? tools) !== undefined, {
+    path: ['episode'],
+    error: 'needs environment or tools',
+  })
+  .superRefine((config, context) => {
+    const message = devicesProblem(config)
+    if (message !== undefined) context.addIssue({ code: 'custom', path: ['devices'], message })
+  })
 
 export type EvaluationConfig = z.output<typeof evaluationSchema>
 
 export interface EvaluationOptions extends z.input<typeof evaluationSchema> {
+  /** An environment of the program, in place of a file. */
+  readonly live?: { readonly environment?: Environment | undefined }
   /** Receives progress. Default: nothing. */
   readonly report?: Report
   readonly signal?: AbortSignal

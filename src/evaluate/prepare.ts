@@ -10,16 +10,23 @@ import {
   type ExampleSet,
   openDataset,
 } from '../data/index.js'
+import { type EpisodeRules, episodeRules } from '../environment/index.js'
 import { InputError, naming, refuse } from '../errors/index.js'
 import { inspectAdapter, inspectModel, MultimodalProcessor } from '../model/index.js'
 import { resolveSampling, type SamplingParams } from '../rollout/index.js'
 import { locateNames, withBase } from '../source/index.js'
 import { requireDevice, resolveDevice } from '../tensor/index.js'
 import { ChatTemplateError, Tokenizer } from '../text/index.js'
-import type { Report } from '../train/index.js'
-import { type EvaluationConfig, type EvaluationMetric, evaluationMetrics, temperatureOf } from './options.js'
+import { loadEnvironment, type Report } from '../train/index.js'
+import {
+  type EvaluationConfig,
+  type EvaluationMetric,
+  type EvaluationOptions,
+  evaluationMetrics,
+  temperatureOf,
+} from './options.js'
 import { type EvaluationPrompt, readPrompts } from './prompts.js'
-import { type EvaluationRewards, prepareRewards } from './rewards.js'
+import { type EvaluationRewards, environmentRewards, prepareRewards } from './rewards.js'
 
 /** A model that is evaluated, with the data as its tokenizer reads it. */
 export interface PreparedModel {
@@ -31,6 +38,8 @@ export interface PreparedModel {
   readonly processor: MultimodalProcessor | undefined
   readonly conversations: ExampleSet<ConversationExample> | undefined
   readonly prompts: readonly EvaluationPrompt[] | undefined
+  /** Where answers are episodes. */
+  readonly rules: EpisodeRules | undefined
   /** Prompts that are too long. */
   readonly overlong: number
 }
@@ -39,7 +48,7 @@ export interface PreparedEvaluation {
   readonly models: readonly PreparedModel[]
   readonly files: readonly string[]
   readonly rewards: EvaluationRewards | undefined
-  readonly sampling: SamplingParams
+  readonly sampling: SamplingParams & { readonly maxNewTokens: number }
   /** What is measured. */
   readonly measured: ReadonlySet<EvaluationMetric>
   readonly leftOut: Readonly<Partial<Record<EvaluationMetric, string>>>
@@ -48,7 +57,11 @@ export interface PreparedEvaluation {
 
 export async function prepareEvaluation(
   given: EvaluationConfig,
-  { report, signal }: { readonly report: Report; readonly signal: AbortSignal },
+  {
+    report,
+    signal,
+    live,
+  }: { readonly report: Report; readonly signal: AbortSignal; readonly live?: EvaluationOptions['live'] },
 ): Promise<PreparedEvaluation> {
   naming('device', () => requireDevice(resolveDevice(given.device)))
   const options = ['model', 'adapter', 'reference', 'reward', 'data', 'data.path']
@@ -64,14 +77,21 @@ export async function prepareEvaluation(
   try {
     const data = await openData(config, context, signal)
     opened.push(...data.datasets)
+    const environment = await loadEnvironment(config, live)
+    if (environment?.close && !live?.environment) opened.push({ close: () => environment.close!() })
     const tokenizer = (await shareTokenizer(inspected)) ? inspected[0]!.tokenizer : undefined
-    const rewards =
+    const given =
       config.reward === undefined
         ? undefined
         : await prepareRewards(config.reward, { tokenizer, device: config.device, report, signal })
+    const rewards = given ?? (environment && environmentRewards())
     if (rewards) opened.push(rewards)
     const models: PreparedModel[] = []
-    for (const one of inspected) models.push({ ...one, ...(await readData(one, data, config)) })
+    for (const one of inspected) {
+      const limits = config.episode ?? {}
+      const rules = environment && (await episodeRules({ environment, tokenizer: one.tokenizer, limits }))
+      models.push({ ...one, ...(await readData(one, data, config)), rules })
+    }
     for (const { prompts = [] } of models)
       for (const row of prompts) {
         const problem = rewards?.rowProblem(row)
@@ -101,7 +121,7 @@ export async function prepareEvaluation(
 export const answersWanted = (measured: ReadonlySet<EvaluationMetric>): boolean =>
   [...measured].some(metric => metric !== 'perplexity')
 
-function samplingOf(config: EvaluationConfig): SamplingParams {
+function samplingOf(config: EvaluationConfig): PreparedEvaluation['sampling'] {
   const { seed, maxNewTokens } = config
   return { seed, maxNewTokens, temperature: temperatureOf(config) }
 }

@@ -1,5 +1,6 @@
 /** What an evaluation found. Plain JSON but for what is undefined. */
 import type { RewardSummary } from '../reward/index.js'
+import type { ChatMessage } from '../text/index.js'
 import type { Bleu } from './bleu.js'
 import type { Interval } from './intervals.js'
 import type { EvaluationMetric } from './options.js'
@@ -58,6 +59,9 @@ export interface AnswerCounts {
   readonly meanTokens: number | undefined
   /** Share of the answers that ended because they were too long. */
   readonly truncatedShare: number | undefined
+  /** Where answers are episodes: turns and tool calls of one. */
+  readonly meanTurns?: number
+  readonly meanCalls?: number
 }
 
 export interface Accuracy {
@@ -83,6 +87,8 @@ export interface AnswerRecord {
   readonly targets: readonly string[]
   readonly tokens: number
   readonly finishReason: string
+  /** The conversation of an episode. */
+  readonly messages?: readonly ChatMessage[]
   /** Undefined where there is no reward, or it failed. */
   readonly reward?: number
   readonly failure?: { readonly reason: string; readonly message: string; readonly source: string }

@@ -1,5 +1,7 @@
 /** Rewards of an evaluation: a reward file, or a reward model, which is loaded after the answering models are disposed. */
+import type { Ranks } from '../distributed/index.js'
 import { refuse } from '../errors/index.js'
+import { environmentSource } from '../experience/index.js'
 import { inspectModel, MultimodalProcessor } from '../model/index.js'
 import {
   loadRewardOptions,
@@ -21,7 +23,7 @@ export interface EvaluationRewards {
   readonly judge: 'rules' | 'model'
   /** Why samples of a row cannot get a reward, or undefined. */
   rowProblem(row: Pick<RewardInput, 'label' | 'target'>): string | undefined
-  open(context: { report: Report; signal: AbortSignal }): Promise<RewardComputationEngine>
+  open(context: { ranks?: Ranks; report: Report; signal: AbortSignal }): Promise<RewardComputationEngine>
   close(): Promise<void>
 }
 
@@ -79,6 +81,9 @@ export async function prepareRewards(
     close: async () => opened?.close(),
   }
 }
+
+/** The rewards that an environment gave. */
+export const environmentRewards = (): EvaluationRewards => loadedRewards({ sources: [environmentSource] })
 
 const isList = (reward: RewardNames | RewardEngineOptions): reward is readonly string[] => Array.isArray(reward)
 

@@ -83,7 +83,14 @@ export function countAnswers(
     ...rest,
     meanTokens: mean(inputs.map(({ sequence }) => trainedCount(sequence))),
     truncatedShare: mean(inputs.map(({ finishReason }) => (finishReason === 'length' ? 1 : 0))),
+    ...episodeCounts(inputs),
   }
+}
+
+function episodeCounts(inputs: readonly RewardInput[]): Pick<AnswerCounts, 'meanTurns' | 'meanCalls'> {
+  const meanTurns = mean(inputs.flatMap(({ turns }) => (turns ? [turns.length] : [])))
+  const meanCalls = mean(inputs.flatMap(({ turns = [] }) => turns.reduce((sum, { calls }) => sum + calls.length, 0)))
+  return meanTurns === undefined ? {} : { meanTurns, meanCalls: meanCalls! }
 }
 
 export function answerRecords(answered: readonly AnsweredPrompt[]): AnswerRecord[] {
@@ -96,6 +103,7 @@ export function answerRecords(answered: readonly AnsweredPrompt[]): AnswerRecord
       targets,
       tokens: trainedCount(input.sequence),
       finishReason: input.finishReason,
+      ...(input.turns && input.messages ? { messages: input.messages } : {}),
       ...(outcome?.kind === 'scored' ? { reward: outcome.reward } : {}),
       ...(outcome?.kind === 'failed'
         ? { failure: { reason: outcome.reason, message: outcome.message, source: outcome.source } }

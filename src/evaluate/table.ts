@@ -32,6 +32,11 @@ export function evaluationTable(evaluation: Evaluation): string {
   row('tokens of an answer', ({ answers }) =>
     answers?.meanTokens === undefined ? undefined : numberText(answers.meanTokens),
   )
+  for (const [name, key] of [
+    ['turns of an episode', 'meanTurns'],
+    ['tool calls of an episode', 'meanCalls'],
+  ] as const)
+    row(name, ({ answers }) => (answers?.[key] === undefined ? undefined : numberText(answers[key])))
   row('answers cut off', ({ answers }) =>
     answers?.truncatedShare === undefined ? undefined : percent(answers.truncatedShare),
   )

@@ -20,9 +20,21 @@ const models = {
   tokenizer: undefined as unknown as Tokenizer,
   device: 'cuda',
   dtype: 'bfloat16',
-  batch: { tokens: 32_768, rows: 32_768, outputs: 32_768, longest: 1024, sequences: 32, batches: 2 },
+  batch: {
+    tokens: 32_768,
+    rows: 32_768,
+    outputs: 32_768,
+    longest: 1024,
+    sequences: 32,
+    batches: 2,
+    patches: 0,
+    images: 0,
+  },
   cache: 3.2e9,
   together: 46.1e9,
+  choice: { device: 'cuda' },
+  ranks: 1,
+  sharing: 1,
 } as const
 
 test('the table of memory, as the page of training shows it', () => {
