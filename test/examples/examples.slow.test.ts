@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
 import { runWhetstone } from '../support/child.js'
-import { compiled } from '../support/compiled.js'
+import { quick } from '../support/compiled.js'
 import { temporaryDirectory } from '../support/files.js'
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url))
@@ -24,7 +24,11 @@ const smaller: Readonly<Record<string, string>> = {
 beforeAll(async () => {
   cpSync(examples, join(folder, 'examples'), { recursive: true })
   mkdirSync(join(folder, 'node_modules'))
-  symlinkSync(compiled(), join(folder, 'node_modules/whetstone'))
+  symlinkSync(quick(), join(folder, 'node_modules/whetstone'))
+  symlinkSync(
+    fileURLToPath(new URL('../../node_modules/quickjs-emscripten', import.meta.url)),
+    join(folder, 'node_modules/quickjs-emscripten'),
+  )
   await runReadme('README.md')
 }, 300_000)
 
@@ -79,6 +83,15 @@ test('every directory has a README that the list names, a config and rows', () =
   }
 })
 
+test.each(['agent', 'javascript-tool'])(
+  'episodes: %s',
+  async name => {
+    await runReadme(`${name}/README.md`)
+    await finished(name)
+  },
+  120_000,
+)
+
 test('GRPO on rows in the format of GSM8K', async () => {
   await runReadme('gsm8k-grpo/README.md')
   await finished('gsm8k-grpo')
@@ -95,6 +108,14 @@ test('DPO and KTO on pairs', async () => {
   await runReadme('dpo/README.md')
   await finished('dpo')
   await finished('kto')
+}, 120_000)
+
+test('pictures in a folder', async () => {
+  await runReadme('images/README.md')
+  await finished('images-sft')
+  await finished('images-grpo')
+  const answers = readFileSync(join(folder, 'runs/images-answers.jsonl'), 'utf8').trim().split('\n')
+  expect(answers).toHaveLength(12)
 }, 120_000)
 
 test("a logger of one's own, and one for Weights & Biases that loads", async () => {

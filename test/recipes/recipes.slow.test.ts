@@ -4,14 +4,14 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } fro
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { runWhetstone } from '../support/child.js'
-import { compiled, repository } from '../support/compiled.js'
+import { quick, repository } from '../support/compiled.js'
 import { temporaryDirectory } from '../support/files.js'
 
 const folder = temporaryDirectory()
 const examples = join(repository, 'examples')
 
 beforeAll(async () => {
-  const project = compiled()
+  const project = quick()
   cpSync(join(repository, 'recipes'), join(folder, 'recipes'), { recursive: true })
   symlinkSync(join(project, 'install'), join(folder, 'install'))
   mkdirSync(join(folder, 'node_modules'))
