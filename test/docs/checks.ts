@@ -170,9 +170,12 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     ],
   },
   'docs/images.md': {
+    given: ['models/qwen2.5-vl', 'pictures', 'sign.png'],
     blocks: [
+      ["import { readdirSync } from 'node:fs'", run],
       ['{"prompt": "Read the sign."', elsewhere('test/api/media-input.test.ts')],
-      ["import { generate } from 'whetstone'", compile],
+      ["import { generate } from 'whetstone'", run],
+      ["import { connectVllm } from 'whetstone/rollout'", compile],
     ],
   },
   'docs/install.md': { blocks: [['npm ci && npx whetstone doctor', installs]] },
@@ -296,7 +299,23 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     blocks: [
       ["import { defineTool, grpo, toolEnvironment } from 'whetstone'", compile],
       ['# grpo-calculator.yaml', config('rl')],
+      ['whetstone episode --config', shown('test/environment/verbs.test.ts runs such commands')],
       ["import { defineEnvironment } from 'whetstone'", compile],
+      ['# grpo-agent.yaml', config('rl')],
+      ["import { agentEnvironment } from 'whetstone'", compile],
+      ['# grpo-mcp.yaml', config('rl')],
+      ['# grpo-openenv.yaml', config('rl')],
+    ],
+  },
+  'docs/distributed.md': {
+    blocks: [
+      ['npx whetstone grpo --config run.yaml --devices all', shown('needs GPUs; test/distributed runs ranks')],
+      ['torchrun --no-python', shown('`npm run test:launchers` runs a torchrun')],
+      ['#SBATCH', shown('needs Slurm; test/distributed/launchers.test.ts reads such variables')],
+      [
+        'apiVersion: kubeflow.org/v1',
+        shown('needs Kubernetes; test/distributed/launchers.test.ts reads such variables'),
+      ],
     ],
   },
   'docs/runs.md': {
@@ -347,6 +366,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     blocks: [
       ['# sft.yaml', config('sft')],
       ['whetstone sft --config sft.yaml --dry-run', run],
+      ['{', shown('a row; test/data/tool-conversations.test.ts reads such')],
       ["import { sft } from 'whetstone'", compile],
     ],
   },
@@ -398,6 +418,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['npx whetstone engine start --type vllm', engines],
       ['# grpo-servers.yaml', config('rl')],
       ['export VLLM_SERVER_DEV_MODE=1 VLLM_ALLOW_RUNTIME_LORA_UPDATING=1', engines],
+      ['# grpo-videos.yaml', config('rl')],
       ["import { connectVllm } from 'whetstone/rollout'", compile],
     ],
   },

@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
+import { colourNames, squarePng, visionDirectory } from '../support/vision-task.js'
 import { root } from './blocks.js'
 import { type } from './session.js'
 
@@ -38,6 +39,16 @@ const files: Readonly<Record<string, string>> = {
   'grpo.yaml': stringify({ ...rl, algorithm: 'grpo', model: 'model', output: 'runs/grpo' }),
 }
 
+/** Coloured squares, named by their colour, and a tiny model that reads them. */
+async function makePictures(): Promise<void> {
+  cpSync(await visionDirectory(1), 'vision', { recursive: true })
+  mkdirSync('pictures')
+  for (let i = 0; i < 12; i++) {
+    const colour = colourNames[i % colourNames.length]!
+    writeFileSync(`pictures/${colour}-${i}.png`, await squarePng(colour, i))
+  }
+}
+
 /** The model and the run that all others are copies of, made once in `folder`. */
 export async function makeFixtures(folder: string): Promise<void> {
   process.chdir(folder)
@@ -47,6 +58,7 @@ export async function makeFixtures(folder: string): Promise<void> {
   for (const name of ['prompts.jsonl', 'reward.ts']) writeFileSync(name, files[name]!)
   writeFileSync('rl.yaml', stringify({ ...rl, model: 'model', output: 'run', iterations: 2, rolloutBatchSize: 2 }))
   await typed('whetstone rl --config rl.yaml --set nSamplesPerPrompt=2 --set maxNewTokens=4 --set device=cpu')
+  await makePictures()
 }
 
 /** Puts one of them into the current directory. */
@@ -60,5 +72,8 @@ export function give(name: string, made: string): void {
 function sourceOf(name: string, made: string): string {
   if (name === 'docs') return join(root, 'docs')
   if (name === 'models/tokenizer') return tokenizer
+  if (name === 'models/qwen2.5-vl') return join(made, 'vision')
+  if (name === 'pictures') return join(made, 'pictures')
+  if (name === 'sign.png') return join(made, 'pictures/red-0.png')
   return join(made, /^runs\/\w+$/.test(name) ? 'run' : 'model')
 }
