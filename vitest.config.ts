@@ -9,11 +9,7 @@ const replacing = [
   'test/tensor/safetensors-checkpoint.test.ts',
 ]
 /** They say what memory their process takes, which is to be theirs alone. */
-const measuring = [
-  'test/data/streaming.test.ts',
-  'test/tensor/{memory,typed-arrays}.test.ts',
-  'test/train/memory-estimate.test.ts',
-]
+const measuring = ['test/data/streaming.test.ts', 'test/tensor/{memory,typed-arrays}.test.ts']
 /** They count the tensors of their process. Each leaves none behind, so they share one with each other, and with no others. */
 const counting = [
   'test/model/{checkpoint,head,inspect,lora}.test.ts',
@@ -30,8 +26,9 @@ const oneThread = [
 const slow = ['test/**/*.slow.test.ts']
 /** Slow ones that measure memory or threads, or set the environment. */
 const slowAlone = [
-  'test/{data,hub,launch,tensor}/*.slow.test.ts',
-  'test/{api/docs,docs/blocks,model/soak,rollout/soak,serve/random-bodies,train/rl/other-weights}.slow.test.ts',
+  'test/{data,hub,launch,setup,tensor}/*.slow.test.ts',
+  'test/train/memory-estimate*.slow.test.ts',
+  'test/{api/docs,docs/blocks,environment/sandbox,model/soak,rollout/soak,serve/random-bodies,train/rl/other-weights}.slow.test.ts',
 ]
 // They need servers that are installed for them: `npm run test:vllm`, `npm run test:sglang`.
 const exclude = [...configDefaults.exclude, 'test/**/*.real.test.ts', ...slow]
@@ -53,6 +50,8 @@ const oneThreaded = { ...shared, setupFiles: [...shared.setupFiles, 'test/suppor
 export default defineConfig({
   test: {
     globalSetup: 'test/support/global-setup.ts',
+    // One project takes from another, and one run from the last, what became of a file's TypeScript.
+    experimental: { fsModuleCache: true },
     // Some wait for servers and disks most of the time.
     maxWorkers: 3,
     // Where they can, files share a process: to load everything anew takes as long as many of the tests.

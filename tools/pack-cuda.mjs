@@ -52,7 +52,7 @@ const runs = path =>
 function copyPackages(into) {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const modules = join(root, 'node_modules')
-  for (const directory of closure([...Object.keys(dependencies), 'vitest', 'fast-check'])) {
+  for (const directory of closure([...Object.keys(dependencies), 'vitest', 'fast-check', 'esbuild'])) {
     const nested = join(directory, 'node_modules')
     cpSync(directory, join(into, directory.slice(modules.length)), {
       recursive: true,

@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url'
 import sharp from 'sharp'
 import { MediaProcessor } from 'whetstone/media'
 import { record, Tensor, threads } from 'whetstone/tensor'
-import { cutPatches } from '#whetstone/decoder'
+import { cutPatchesOnCpu } from '#whetstone/decoder'
 import { inTurns, printTable, startPython } from '../harness.mjs'
 import { measureSharing } from './sharing.mjs'
 
@@ -52,7 +52,7 @@ const [mean, std] = [config.mean, config.std].map(values =>
   ),
 )
 const cut = record(['tensor', 'number', 'number'], (frames, height, width) =>
-  cutPatches(frames, { mean, std }, { height, width }, { patch: 14, temporalPatch: 2, merge: 2 }),
+  cutPatchesOnCpu(frames, { mean, std }, { time: 1, height, width }, { patch: 14, temporalPatch: 2, merge: 2 }),
 )
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-bench-media-'))
@@ -91,9 +91,8 @@ async function measure(files, inFlight, until) {
       const { frames, grid } = await media.image(file)
       if (until === 'bytes') continue
       const one = Tensor.from(frames, { shape: [1, frames.length] })
-      const both = one.expand([2, frames.length])
-      const rows = await cut.run(both, grid[1] / 2, grid[2] / 2)
-      for (const tensor of [one, both, rows]) tensor.dispose()
+      const rows = await cut.run(one, grid[1] / 2, grid[2] / 2)
+      for (const tensor of [one, rows]) tensor.dispose()
     }
   }
   const started = performance.now()

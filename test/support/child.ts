@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { atEnd } from './at-end.js'
-import { compiled } from './compiled.js'
+import { quick } from './compiled.js'
 
 export interface Ended {
   readonly code: number | null
@@ -28,6 +28,8 @@ export interface ChildOptions {
   readonly flags?: readonly string[]
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
+  /** A command that runs it, such as one that enters another network. */
+  readonly enter?: readonly string[]
   /** It is killed after this time. */
   readonly timeout?: number
 }
@@ -35,7 +37,8 @@ export interface ChildOptions {
 /** Runs a script, or a program text with the flag `--eval`, in a process with one thread. What outlives the test file is killed. */
 export function startChild(script: string | URL, args: readonly string[] = [], options: ChildOptions = {}): Child {
   const path = typeof script === 'string' ? script : fileURLToPath(script)
-  const child = spawn(process.execPath, [...(options.flags ?? []), path, ...args], {
+  const [program, ...rest] = [...(options.enter ?? []), process.execPath, ...(options.flags ?? []), path, ...args]
+  const child = spawn(program!, rest, {
     env: { ...process.env, OMP_NUM_THREADS: '1', ...options.env },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   })
@@ -97,7 +100,7 @@ export function runCrashing(
 
 /** The `whetstone` command as it is installed, in a process. */
 export const startWhetstone = (args: readonly string[], options?: ChildOptions): Child =>
-  startChild(join(compiled(), 'install/whetstone.mjs'), args, options)
+  startChild(join(quick(), 'install/whetstone.mjs'), args, options)
 
 export const runWhetstone = (args: readonly string[], options?: ChildOptions): Promise<Ended> =>
-  runChild(join(compiled(), 'install/whetstone.mjs'), args, options)
+  runChild(join(quick(), 'install/whetstone.mjs'), args, options)

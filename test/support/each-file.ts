@@ -1,13 +1,19 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, vi } from 'vitest'
+import { rankEntry } from '../../src/distributed/rank-entry.js'
 import { childEntry } from '../../src/reward/process/entry.js'
 import { endOfFile } from './at-end.js'
-import { compiled } from './compiled.js'
+import { quick } from './compiled.js'
 
-// Compiled when a reward file gets its process.
+// Compiled when a reward file, or a rank, gets its process.
 Object.defineProperty(childEntry, 'url', {
-  get: () => pathToFileURL(join(compiled(), 'dist/reward/process/child.js')),
+  get: () => pathToFileURL(join(quick(), 'dist/reward/process/child.js')),
+  configurable: true,
+})
+
+Object.defineProperty(rankEntry, 'url', {
+  get: () => pathToFileURL(join(quick(), 'dist/distributed/rank-process.js')),
   configurable: true,
 })
 

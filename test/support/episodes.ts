@@ -11,7 +11,7 @@ import {
   episodeWorld,
   runEpisode,
 } from '../../src/environment/index.js'
-import type { Generator } from '../../src/rollout/index.js'
+import type { FailureReason, Generator, Outcome } from '../../src/rollout/index.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { ScriptedGenerator } from './doubles/scripted-generator.js'
 import { tokenizerDirectory } from './tokenizers.js'
@@ -57,12 +57,14 @@ const named: Readonly<Record<string, object>> = {
 
 /** The fixture's tokenizer as one of a family: its chat template, and the special tokens that the template writes. */
 export async function familyTokenizer(template: string): Promise<Tokenizer> {
+  return Tokenizer.load(await familyDirectory(template))
+}
+
+export function familyDirectory(template: string): Promise<string> {
   const own = { bos_token: null, eos_token: '<|im_end|>', pad_token: '<|endoftext|>', ...named[template] }
   const extra = special[template] ?? ['<|im_start|>']
   const config = { ...own, extra_special_tokens: extra }
-  return Tokenizer.load(
-    await tokenizerDirectory({ 'tokenizer_config.json': config, 'chat_template.jinja': templateOf(template) }),
-  )
+  return tokenizerDirectory({ 'tokenizer_config.json': config, 'chat_template.jinja': templateOf(template) })
 }
 
 /** Says one of `turns` after another, each as text that ends with the token of the turn's end; `cut`: without it. */
@@ -99,6 +101,8 @@ export async function scriptedEpisode(options: {
   readonly signal?: AbortSignal
   readonly row?: Record<string, unknown>
   readonly messages?: readonly { role: string; content: string }[]
+  /** What is wrong with the engine at its n-th request, from 0. */
+  readonly engine?: (request: number) => FailureReason | 'abort' | undefined
 }): Promise<ScriptedEpisode> {
   const { environment, turns, limits = {}, maxNewTokens = 4000, journal } = options
   const tokenizer = options.tokenizer ?? (await familyTokenizer(options.template ?? 'qwen2_5'))
@@ -113,13 +117,27 @@ export async function scriptedEpisode(options: {
     }),
   )
   const prompts: Int32Array[] = []
+  let [failed, requests] = [0, 0]
   const released: string[] = []
   const scripted = new ScriptedGenerator(promptIds => {
     prompts.push(promptIds)
-    return said[prompts.length - 1] ?? [end!]
+    return said[prompts.length - 1 - failed] ?? [end!]
   }, tokenizer.vocabSize)
+  const { generate } = scripted
   const generator: Generator = Object.assign(scripted, {
     maxLength: options.maxLength ?? 4096,
+    async *generate(...given: Parameters<Generator['generate']>): AsyncGenerator<Outcome> {
+      for await (const outcome of generate.apply(scripted, given)) {
+        const wrong = options.engine?.(requests++)
+        if (wrong !== undefined) failed++
+        if (wrong === undefined || outcome.kind !== 'completed') yield outcome
+        else if (wrong === 'abort') yield { ...outcome, finishReason: 'abort' }
+        else {
+          const { requestId, promptId, sample, seed } = outcome
+          yield { kind: 'failed', requestId, promptId, sample, seed, reason: wrong, message: 'the engine is ill' }
+        }
+      }
+    },
     release: (session: string) => void released.push(session),
   })
   const signal = options.signal ?? new AbortController().signal

@@ -64,18 +64,19 @@ export async function takeGradients(model: LocalModel): Promise<Map<string, Numb
 }
 
 /** Relative to the largest: float32 sums in another order differ by rounding. */
-const scaleOf = (values: Numbers): number =>
-  Math.max(
-    1,
-    Array.from(values).reduce((most, value) => Math.max(most, Math.abs(value)), 0),
-  )
+function scaleOf(values: Numbers): number {
+  let most = 1
+  for (let i = 0; i < values.length; i++) most = Math.max(most, Math.abs(values[i]!))
+  return most
+}
 
 /** How far gradients are from others, at most. */
 export function farthest(actual: ReadonlyMap<string, Numbers>, expected: ReadonlyMap<string, Numbers>): number {
   let most = 0
   for (const [name, values] of expected) {
     const scale = scaleOf(values)
-    for (const [i, value] of actual.get(name)!.entries()) most = Math.max(most, Math.abs(value - values[i]!) / scale)
+    const found = actual.get(name)!
+    for (let i = 0; i < found.length; i++) most = Math.max(most, Math.abs(found[i]! - values[i]!) / scale)
   }
   return most
 }

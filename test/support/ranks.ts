@@ -13,7 +13,7 @@ export interface StartedRanks {
 }
 
 /** A port that was free just now: rank 0 serves the store there. No connection was made to it, which would keep it for a while. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { atEnd } from './at-end.js'
-import { compiled } from './compiled.js'
+import { quick } from './compiled.js'
 import { VirtualScreen } from './virtual-screen.js'
 
 /** Why there is no pseudo-terminal here; undefined where there is one. */
@@ -95,4 +95,4 @@ export class OnTerminal {
 
 /** The `whetstone` command as it is installed. */
 export const onTerminal = (args: readonly string[], options: TerminalOptions): OnTerminal =>
-  new OnTerminal([process.execPath, join(compiled(), 'install/whetstone.mjs'), ...args], options)
+  new OnTerminal([process.execPath, join(quick(), 'install/whetstone.mjs'), ...args], options)

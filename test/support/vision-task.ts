@@ -93,11 +93,14 @@ export const colours = { red: [220, 30, 30], green: [30, 200, 40], blue: [30, 60
 export type Colour = keyof typeof colours
 export const colourNames = Object.keys(colours) as Colour[]
 
-/** A grey picture with a square of a colour; `seed` moves the square and changes the grey. */
-export function squarePng(colour: Colour, seed: number): Promise<Buffer> {
+/** A grey picture with a square of a colour; `seed` moves the square, unless a place says where it is, and changes the grey. */
+export function squarePng(
+  colour: Colour,
+  seed: number,
+  [left, top]: readonly [number, number] = [(seed * 5) % 8, (seed * 3) % 8],
+): Promise<Buffer> {
   const side = 16
   const data = new Uint8Array(side * side * 3).fill(90 + ((seed * 37) % 60))
-  const [left, top] = [(seed * 5) % 8, (seed * 3) % 8]
   for (let y = top; y < top + 8; y++)
     for (let x = left; x < left + 8; x++) data.set(colours[colour], (y * side + x) * 3)
   return encodePng({ data, width: side, height: side })

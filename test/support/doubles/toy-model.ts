@@ -50,9 +50,14 @@ export function logitsOf(state: number, { head }: ToyWeights): Float64Array {
 }
 
 export function logSoftmax(logits: Float64Array): Float64Array {
-  const most = logits.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
-  const sum = logits.reduce((total, logit) => total + Math.exp(logit - most), 0)
-  return logits.map(logit => logit - most - Math.log(sum))
+  let most = Number.NEGATIVE_INFINITY
+  for (let id = 0; id < logits.length; id++) most = Math.max(most, logits[id]!)
+  let sum = 0
+  for (let id = 0; id < logits.length; id++) sum += Math.exp(logits[id]! - most)
+  const log = Math.log(sum)
+  const found = new Float64Array(logits.length)
+  for (let id = 0; id < logits.length; id++) found[id] = logits[id]! - most - log
+  return found
 }
 
 /** Raw log-probabilities of the tokens from the second on: what a proof of these weights has. */

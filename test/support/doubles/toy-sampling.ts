@@ -22,12 +22,13 @@ export function distributions(
   sampling: ToySampling & { mode: 'raw' | 'scaled' | 'processed'; forbidden: readonly number[] },
 ): { drawn: Float64Array; reported: Float64Array } {
   const { temperature, topK, topP, minP, bias, allowed, mode, forbidden } = sampling
-  const biased = raw.map((logit, id) => {
-    if (forbidden.includes(id) || allowed?.(id) === false) return Number.NEGATIVE_INFINITY
-    return logit + (bias?.[id] ?? 0)
-  })
+  const biased = raw.slice()
+  if (bias) for (const [id, by] of Object.entries(bias)) biased[Number(id)]! += by
+  if (allowed) for (let id = 0; id < biased.length; id++) if (!allowed(id)) biased[id] = Number.NEGATIVE_INFINITY
+  for (const id of forbidden) biased[id] = Number.NEGATIVE_INFINITY
   const scaled = logSoftmax(temperature === 0 ? biased : biased.map(logit => logit / temperature))
   if (temperature === 0) return { drawn: scaled, reported: mode === 'raw' ? logSoftmax(raw) : scaled }
+  if (topK <= 0 && topP >= 1 && minP <= 0) return { drawn: scaled, reported: mode === 'raw' ? logSoftmax(raw) : scaled }
   const order = [...scaled.keys()].sort((a, b) => scaled[b]! - scaled[a]!)
   const kept = new Set(topK > 0 ? order.slice(0, topK) : order)
   const sum = [...kept].reduce((total, id) => total + Math.exp(scaled[id]!), 0)
@@ -53,7 +54,8 @@ export function choose(logprobs: Float64Array, temperature: number, random: numb
 
 export function ranked(id: number, logprobs: Float64Array, top: number): ToyToken {
   const logprob = (of: number): number => Math.fround(logprobs[of]!)
-  const rank = 1 + logprobs.reduce((count, other) => count + (other > logprobs[id]! ? 1 : 0), 0)
+  let rank = 1
+  for (let other = 0; other < logprobs.length; other++) if (logprobs[other]! > logprobs[id]!) rank++
   const order = top === 0 ? [] : [...logprobs.keys()].sort((a, b) => logprobs[b]! - logprobs[a]!).slice(0, top)
   return { id, logprob: logprob(id), rank, top: order.map(other => ({ id: other, logprob: logprob(other) })) }
 }
