@@ -283,7 +283,7 @@ class RemoteEngine implements RankEngine {
         if (outcome) given.add(outcome.sample)
         if (outcome) listener.onOutcome(outcome)
       }
-      this.known = unpackValue<Generated>(await call.done).counts
+      await call.done
     } catch (error) {
       const { message } = await this.world.explained<Error>(() => Promise.reject(error)).catch((why: Error) => why)
       const { id, promptId = id, n = 1, firstSample = 0, sampling } = request

@@ -71,11 +71,8 @@ export class RankEngines {
       await new Promise<void>((resolve, reject) => {
         let left = request.n ?? 1
         const onOutcome = (outcome: Outcome): void => {
-          // After the engine has counted it.
-          queueMicrotask(() => {
-            give({ outcome })
-            if (--left === 0) resolve()
-          })
+          give({ outcome })
+          if (--left === 0) resolve()
         }
         try {
           const abort = engine.submit(request, { onOutcome, ...onToken })
@@ -85,7 +82,7 @@ export class RankEngines {
           reject(error)
         }
       })
-      return packValue({ counts: engine.counts })
+      return {}
     },
     engine: async ({ body }) => {
       const command = body as EngineCommand

@@ -38,7 +38,7 @@ export class EngineCore {
   private modelVersion: PolicyVersion
   /** Version of the weights that the KV cache was computed with; undefined: the sampling copies are not made yet. */
   private weightsRevision: number | undefined
-  private totals = { promptTokens: 0, generatedTokens: 0, steps: 0 }
+  private totals = { promptTokens: 0, steps: 0 }
   private sampledRows: SampledRow[] = []
   /** Sessions whose KV cache is kept until it is released, or needed by other sequences. */
   private readonly sessions = new Set<string>()
@@ -99,7 +99,7 @@ export class EngineCore {
   }
 
   get counts(): EngineCounts {
-    return { ...this.scheduler.counts, ...this.totals }
+    return { ...this.scheduler.counts, ...this.totals, generatedTokens: this.output.tokens }
   }
 
   /** Allocates all memory but the model's: first what has a fixed size, then the KV cache from the rest. */
@@ -377,12 +377,7 @@ export class EngineCore {
     this.scheduler.commit(plan, steps)
     this.totals.steps += steps
     for (let step = 0; step < steps; step++)
-      this.totals.generatedTokens += await this.output.take(
-        this.sampledRows,
-        result,
-        step * this.sampledRows.length,
-        this.version,
-      )
+      await this.output.take(this.sampledRows, result, step * this.sampledRows.length, this.version)
   }
 
   /** The loop failed, which is a bug: fails all requests in flight, so that none waits forever. */

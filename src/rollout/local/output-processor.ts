@@ -17,17 +17,19 @@ export interface SampledRow {
 type Token = Pick<TokenEvent, 'id' | 'top'> & { raw: number; processed: number }
 
 export class OutputProcessor {
+  /** Tokens that samples have taken, each counted before its sample's outcome is reported. */
+  tokens = 0
+
   constructor(
     private readonly tokenizer: Tokenizer | undefined,
     /** Called when a sample ends, before its outcome is reported. */
     private readonly onEnd: (sample: SequenceState, end: 'finished' | 'failed') => void,
   ) {}
 
-  /** Passes the results of a step, from `first` on, to their samples, and ends finished ones. Returns the number of tokens used. */
-  async take(rows: readonly SampledRow[], result: StepResult, first: number, version: PolicyVersion): Promise<number> {
+  /** Passes the results of a step, from `first` on, to their samples, and ends finished ones. */
+  async take(rows: readonly SampledRow[], result: StepResult, first: number, version: PolicyVersion): Promise<void> {
     const columns = rows.length === 0 ? 0 : result.topIds.length / result.ids.length
     const texts: Promise<void>[] = []
-    let tokens = 0
     for (const [row, { samplingRow, of }] of rows.entries()) {
       const i = first + row
       const top = samplingRow.top < 0 ? undefined : topOf(result, i, columns, samplingRow.top)
@@ -45,13 +47,12 @@ export class OutputProcessor {
       }
       const token = { id, raw: result.raw[i]!, processed: result.processed[i]!, top }
       sample.append(id, token.raw, token.processed, top, version)
-      tokens++
+      this.tokens++
       const reading = sample.text && this.read(sample, token)
       if (reading) texts.push(reading.then(() => this.settle(sample, token, version)))
       else this.settle(sample, token, version)
     }
     if (texts.length > 0) await Promise.all(texts)
-    return tokens
   }
 
   /** Adds a new token to its sample's text; a promise where that takes time. */
