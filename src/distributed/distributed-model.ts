@@ -83,8 +83,8 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
     const { signal, onProgress, ...data } = options
     const command: LoadCommand = { model: world.newName('model'), directory, options: data as ReplicaOptions }
     world.refuseBroken()
-    const others = Promise.allSettled(world.peers.map(peer => peer.ask('model.load', command, { signal })))
-    const own = await Promise.allSettled([
+    const others = world.settle(world.peers.map(peer => peer.ask('model.load', command, { signal })))
+    const own = await world.settle([
       world.models.load<R>(command, { ...(signal && { signal }), ...(onProgress && { onProgress }) }),
     ])
     const answers = await others
@@ -205,7 +205,7 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
             const { body } = await peer.ask('model', { model: this.name, do: 'step', options } satisfies ModelCommand)
             return body as StepAnswer
           })
-          const [own, ...answers] = await Promise.allSettled([this.local.step(options), ...others])
+          const [own, ...answers] = await this.world.settle([this.local.step(options), ...others])
           return blamedStep(this.world, own, answers, parts)
         })
         return await this.world.explained(() => made)
@@ -334,7 +334,7 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
     const change = (): Promise<void> =>
       this.world.inTurn(async () => {
         const others = this.world.peers.map(peer => peer.ask('model', command))
-        const settled = await Promise.allSettled([own(), ...others])
+        const settled = await this.world.settle([own(), ...others])
         const failed = settled.find(one => one.status === 'rejected')
         if (!failed) return
         if (isSymptom(failed.reason)) throw failed.reason
@@ -349,7 +349,8 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
   private async invitingOthers<T>(work: () => Promise<T>): Promise<T> {
     return this.world.explained(() =>
       this.world.inTurn(async () => {
-        const [done, invited] = [await settled(work()), await settled(this.world.invited())]
+        const [done] = await this.world.settle([work()])
+        const [invited] = await this.world.settle([this.world.invited()])
         if (invited.status === 'rejected') throw invited.reason
         if (done.status === 'rejected') throw done.reason
         return done.value
@@ -370,8 +371,6 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
     this.parts = this.replicas.map(() => [])
   }
 }
-
-const settled = async <T>(work: Promise<T>): Promise<PromiseSettledResult<T>> => (await Promise.allSettled([work]))[0]
 
 const pick = <T>(all: readonly T[], indices: readonly number[]): T[] => indices.map(index => all[index]!)
 

@@ -20,7 +20,8 @@
  * - `rank-models.ts`: the models of a rank, and the commands that reach them. Handlers of other things come in through
  *   `serveRank({ handlers })`;
  * - `distributed-generator.ts`: a `Generator` over an engine on every rank (`rank-engines.ts`);
- * - `watch.ts`: finds the rank that is gone, silent, stuck or out of order, and says so.
+ * - `watch.ts`: finds the rank that is gone, silent, stuck or out of order, and says so. `stalls.ts`: a rank finds its own pass that gets
+ *   no further.
  *
  * - `ranks.ts`: the ranks of a command (`Ranks.of`), from the option `devices` (`devices.ts`) and the environment of a launcher
  *   (`environment.ts`). `launch.ts` starts ranks as child processes (`rank-process.ts`), `join.ts` joins those of a launcher.

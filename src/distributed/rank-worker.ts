@@ -8,6 +8,7 @@ import { defaultLimitMs, identityOf, type RankOptions } from './rank.js'
 import { RankEngines } from './rank-engines.js'
 import { measureHandlers } from './rank-measures.js'
 import { RankModels } from './rank-models.js'
+import { Stalls } from './stalls.js'
 import { controlKey, joinGroup, type Membership, openStore } from './world.js'
 
 /** More commands than those of models and engines. */
@@ -36,12 +37,15 @@ export async function serveRank(options: ServeOptions): Promise<void> {
   const store = await openStore(options)
   const invitation = invitationSchema.parse(JSON.parse(await store.text(controlKey(job), { limitMs: joinLimitMs })))
   const served = new Served(options, store)
-  const peer = new Peer(await connected(invitation), 'the controller (rank 0)', op => served.handlerOf(op))
+  const stalls = new Stalls(limitMs)
+  const peer = new Peer(await connected(invitation), 'the controller (rank 0)', op =>
+    stalls.watching(op, served.handlerOf(op)),
+  )
   options.onConnected?.(peer)
   const pulse = controllerPulse(invitation, { rank, limitMs, onLost: error => peer.fail(error) })
   try {
     await peer.ask('hello', { token: invitation.token, ...identityOf(options) })
-    await Promise.race([served.ended, new Promise<never>((_, reject) => peer.onLost(reject))])
+    await Promise.race([served.ended, stalls.found, new Promise<never>((_, reject) => peer.onLost(reject))])
     pulse.close()
   } catch (error) {
     // The pulse stays: it ends this process where that cannot end by itself.
@@ -49,6 +53,7 @@ export async function serveRank(options: ServeOptions): Promise<void> {
     served.abort(error as Error)
     throw error
   } finally {
+    stalls.close()
     served.close()
   }
 }

@@ -20,7 +20,7 @@ interface WatchOptions {
   readonly nameOf: (rank: number) => string
 }
 
-type How = 'closed' | 'silent' | 'stuck' | 'ended'
+type How = 'closed' | 'silent' | 'stuck' | 'busy' | 'ended'
 
 export class Watch {
   private readonly pulse: Pulse
@@ -29,9 +29,11 @@ export class Watch {
   private readonly words = new Map<number, string>()
   private readonly listeners = new Set<(error: Error) => void>()
   private closed = false
+  private readonly timer: NodeJS.Timeout
 
   constructor(private readonly options: WatchOptions) {
     const { host, token, limitMs } = options
+    this.timer = setInterval(() => this.findBusy(), Math.max(20, limitMs / 10)).unref()
     this.pulse = Pulse.serve({
       ...{ host, token, limitMs },
       onEvent: (event, rank, text) => {
@@ -65,8 +67,8 @@ export class Watch {
     if (!before) for (const listener of this.listeners) listener(this.errorOf(rank))
   }
 
-  /** Why ranks cannot go on: the error that names the rank behind a symptom. */
-  async verdict(symptom: Error): Promise<Error> {
+  /** Why ranks cannot go on: the error that names the rank behind symptoms. More of them may come while this waits. */
+  async verdict(symptoms: readonly Error[]): Promise<Error> {
     const { limitMs } = this.options
     // A collective and a rank's signs of life have the same time limit; the signs may be late by two intervals.
     const end = performance.now() + Math.min(10_000, limitMs / 5) + 500
@@ -77,13 +79,21 @@ export class Watch {
         await pause(20)
       return this.errorOf(this.first())
     }
-    return this.closed ? symptom : this.behind(symptom)
+    return this.closed ? symptoms[0]! : this.behind(symptoms)
   }
 
   close(reason?: string): void {
     if (this.closed) return
     this.closed = true
+    clearInterval(this.timer)
     this.pulse.close(reason)
+  }
+
+  /** A rank in a loop that never ends uses its processor, and answers nothing: programs run beside its event loop, which always turns. */
+  private findBusy(): void {
+    const { size, limitMs } = this.options
+    for (let rank = 1; rank < size; rank++)
+      if ((this.pulse.look(rank)?.loopMs ?? 0) > limitMs && !this.found.has(rank)) this.lost(rank, 'busy')
   }
 
   private first(): number {
@@ -103,18 +113,22 @@ export class Watch {
       closed: 'is gone: its connection has closed',
       ended: more || 'has ended',
       silent: `has given no sign of life for ${seconds} s: it is stopped, or the network to it is lost`,
+      busy: `has not answered for ${seconds} s: it is busy, and its event loop does not turn`,
       stuck: `has done nothing for ${seconds} s: its event loop does not turn, and it uses no processor`,
     }[how]
     return new RankError(`${nameOf(rank)} ${says}${this.lastWords(rank)}`, { remedy })
   }
 
   /** No rank is lost, and yet a collective failed: some rank is not where the others are. */
-  private behind(symptom: Error): Error {
+  private behind(symptoms: readonly Error[]): Error {
+    const symptom = symptoms[0]!
     const { size, nameOf, limitMs } = this.options
     const states = Array.from({ length: size }, (_, rank) => ({ rank, begun: this.pulse.look(rank)?.begun ?? 0 }))
     const most = Math.max(...states.map(({ begun }) => begun))
     const late = states.filter(({ begun }) => begun < most)
     const cause = { cause: symptom, remedy }
+    const other = late.length === 0 ? otherCollective(symptoms) : undefined
+    if (other) return new RankError(`${nameOf(other.rank)} ${other.made}: it has left their order`, cause)
     if (late.length === 0)
       return new RankError(
         `a collective failed although all ranks took part (${symptom.message}): look at the network between them`,
@@ -131,6 +145,21 @@ export class Watch {
     const lines = (this.words.get(rank) ?? '').trim().split('\n').slice(-shownLines)
     return lines[0] === '' ? '' : `. Its last words: ${lines.join('\n  ')}`
   }
+}
+
+/** The rank that made another collective than most, as the ranks' errors say. */
+function otherCollective(symptoms: readonly Error[]): { rank: number; made: string } | undefined {
+  const kinds = new Map<number, string>()
+  for (const { message } of symptoms) {
+    const [, rank, kind] = /rank (\d+): a collective \((.+?)\) failed/.exec(message) ?? []
+    if (rank !== undefined) kinds.set(Number(rank), kind!)
+  }
+  const count = (kind: string): number => [...kinds.values()].filter(one => one === kind).length
+  const [usual] = [...kinds.values()].sort((a, b) => count(b) - count(a))
+  // Between two ranks, the controller is right.
+  const expected = kinds.size === 2 ? (kinds.get(0) ?? usual) : usual
+  const found = [...kinds].find(([, kind]) => kind !== expected)
+  return found && { rank: found[0], made: `made the collective ${found[1]} where the others made ${expected}` }
 }
 
 const remedy =

@@ -51,6 +51,8 @@ export class World implements Membership {
   private invitations: Promise<unknown>[] = []
   private collectiveTurn: Promise<unknown> = Promise.resolve()
   private judgement: Promise<Error> | undefined
+  /** Of collectives, by what several ranks say of the same one. */
+  private readonly symptoms: Error[] = []
 
   private constructor(
     readonly identity: RankIdentity,
@@ -169,6 +171,20 @@ export class World implements Membership {
     }
   }
 
+  /**
+   * Work of several ranks, to its end. Where one part fails because of a rank that is gone or late, the job is given up: other parts may
+   * wait for that rank without a limit.
+   */
+  settle<const T extends readonly Promise<unknown>[]>(
+    parts: T,
+  ): Promise<{ [K in keyof T]: PromiseSettledResult<Awaited<T[K]>> }> {
+    for (const part of parts)
+      part.catch((error: Error) => {
+        if (isSymptom(error)) void this.suspect(error)
+      })
+    return Promise.allSettled(parts) as Promise<{ [K in keyof T]: PromiseSettledResult<Awaited<T[K]>> }>
+  }
+
   /** A process of a rank has ended, as whatever started it saw: how, and what it printed last. */
   ended(rank: number, how: string, words = ''): void {
     this.watch.lost(rank, 'ended', { how, words })
@@ -185,7 +201,8 @@ export class World implements Membership {
       this.fail(error)
       return Promise.resolve(error)
     }
-    this.judgement ??= this.watch.verdict(error).then(verdict => {
+    this.symptoms.push(error)
+    this.judgement ??= this.watch.verdict(this.symptoms).then(verdict => {
       this.fail(verdict)
       return this.failure!
     })

@@ -21,12 +21,15 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** A job of ranks on the CPU: rank 0 in this process, the others in processes of their own. */
+/**
+ * A job of ranks on the CPU: rank 0 in this process, the others in processes of their own. Rank 1 may make a mistake, of those in
+ * rank.mjs.
+ */
 export async function startRanks(
   size: number,
-  options: Partial<RankOptions> & { others?: Partial<RankOptions> } = {},
+  options: Partial<RankOptions> & { others?: Partial<RankOptions>; mistake?: string } = {},
 ): Promise<StartedRanks> {
-  const { others, rank: _, store: __, ...own } = options
+  const { others, mistake = '', rank: _, store: __, ...own } = options
   const port = await freePort()
   const shared: Omit<RankOptions, 'rank' | 'store'> = {
     ...{ size, address: '127.0.0.1', device: 'cpu', backend: 'gloo', job: 'test', limitMs: 60_000 },
@@ -36,7 +39,7 @@ export async function startRanks(
   const index = compiledRoom('distributed')
   const children = Array.from({ length: size - 1 }, (_, i) => {
     const given = { ...shared, rank: i + 1, store: { ...place, served: 'elsewhere' }, ...others }
-    return startChild(script, [index, JSON.stringify(given)])
+    return startChild(script, [index, JSON.stringify(given), i === 0 ? mistake : ''])
   })
   const world = await World.open({ ...shared, rank: 0, store: { ...place, served: 'here' } })
   atEnd(() => world.close())
