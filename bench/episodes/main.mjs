@@ -98,7 +98,7 @@ const withoutSessions = engine =>
 
 async function compareTurns() {
   const rows = []
-  for (const words of [32, 128]) {
+  for (const words of [32, 64]) {
     const given = { prompts: 16, turns: 8, words }
     const kept = new LocalEngine(actor, { tokenizer })
     const one = await episodes(kept, given)
