@@ -1,0 +1,107 @@
+/**
+ * Whether episodes teach: after an SFT on conversations whose choices are half random, GRPO has to learn to use what a tool says. A reward
+ * that has nothing to do with the episode does not teach it.
+ */
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineTool, type Environment, toolEnvironment, toolSchema } from '../../src/environment/index.js'
+import { grpo } from '../../src/index.js'
+import { taughtModel } from '../support/arithmetic-model.js'
+import { fresh } from '../support/files.js'
+import { randomOf } from '../support/supervised.js'
+
+const seeds = [1, 2, 3]
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
+
+/** Trains, and gives what the environment saw: whether each episode reached its goal, in the order of the episodes. */
+async function train(
+  { model, prompts, seed, iterations }: { model: string; prompts: readonly string[]; seed: number; iterations: number },
+  worldOf: (goals: number[]) => Environment,
+): Promise<{ goals: readonly number[]; model: string }> {
+  const goals: number[] = []
+  const output = fresh('run')
+  const { outcome } = await grpo({
+    ...{ model, data: prompts.map(prompt => ({ prompt })), environment: worldOf(goals), output, seed, iterations },
+    ...{ rolloutBatchSize: 24, nSamplesPerPrompt: 8, maxNewTokens: 16, episode: { turnTokens: 8 }, device: 'cpu' },
+    ...{ optimizer: { lr: 5e-3 }, klController: { kind: 'fixed', coef: 0 }, loggers: [], saveSteps: 1000 },
+  })
+  expect(outcome).toBe('finished')
+  return { goals, model: `${output}/final_model` }
+}
+
+const earlyAndLate = (goals: readonly number[]): { early: number; late: number } => {
+  expect(goals.length).toBeGreaterThan(512)
+  return { early: mean(goals.slice(0, 192)), late: mean(goals.slice(-384)) }
+}
+
+/** Rewards that the episode does not change. */
+const lottery = (): (() => number) => {
+  const random = randomOf(7)
+  return () => (random() < 0.5 ? 1 : 0)
+}
+
+// Sums of small numbers. The tool is wrong by one, so that only who reads its result knows the answer.
+const wrongByOne = defineTool({
+  name: 'calculator',
+  description: 'Adds two numbers.',
+  input: z.object({ expression: z.string() }),
+  effect: 'pure',
+  run: ({ expression }) => {
+    const [a, b] = expression.split('+').map(Number)
+    return Number.isInteger(a! + b!) ? String(a! + b! + 1) : { content: 'Error', isError: true }
+  },
+})
+
+const sums = (goals: number[], pay?: () => number) =>
+  toolEnvironment<{ prompt: string }>({
+    tools: [wrongByOne],
+    reward: ({ messages, answer, episode }) => {
+      const [a, b] = String(messages.at(-1)!.content).split('+').map(Number)
+      const right = answer === String(a! + b! + 1) && episode.turns.length > 1
+      goals.push(right ? 1 : 0)
+      return pay ? pay() : right ? 1 : 0
+    },
+  })
+
+const digits = [1, 2, 3, 4]
+const questions = digits.flatMap(a => digits.map(b => `${a}+${b}`))
+
+/** Every second call is about the question, every second answer is the result: both forms are known, and neither choice. */
+function sumRows(): object[] {
+  const random = randomOf(9)
+  const any = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!
+  return Array.from({ length: 512 }, () => {
+    const asked = any(questions)
+    const expression = random() < 0.5 ? asked : any(questions)
+    const [a, b] = expression.split('+').map(Number)
+    const result = String(a! + b! + 1)
+    const id = 'call00000'
+    const call = { id, type: 'function', function: { name: 'calculator', arguments: JSON.stringify({ expression }) } }
+    return {
+      messages: [
+        { role: 'user', content: asked },
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: id, content: result },
+        { role: 'assistant', content: random() < 0.5 ? result : String(any([3, 4, 5, 6, 7, 8, 9])) },
+      ],
+      tools: [toolSchema(wrongByOne)],
+    }
+  })
+}
+
+const calculators = new Map<number, string>()
+
+test.each(seeds)('seed %i learns to use a calculator', async seed => {
+  const model = await taughtModel(seed, sumRows(), 12)
+  calculators.set(seed, model)
+  const { goals } = await train({ model, prompts: questions, seed, iterations: 24 }, found => sums(found))
+  const { early, late } = earlyAndLate(goals)
+  expect(early).toBeLessThan(0.5)
+  expect(late).toBeGreaterThan(0.85)
+})
+
+test.each(seeds)('seed %i learns no sums from rewards of a lottery', async seed => {
+  const model = calculators.get(seed)!
+  const { goals } = await train({ model, prompts: questions, seed, iterations: 8 }, found => sums(found, lottery()))
+  expect(earlyAndLate(goals).late).toBeLessThan(0.5)
+})
