@@ -1,37 +1,51 @@
 // The dashboard over a run of a million samples and a hundred thousand steps: how long the index takes, then the first page, filters, a
-// search, and the memory of the server. `--samples N --steps N` for less. Then a run that trains, alone and with five pages open in turns
-// of the same length (`--turns N`, 0: not).
+// search, and the memory of the server. `--samples N --steps N` for less. Then a run that trains, alone and with five browsers open, in turns
+// of the same length (`--turns N`). Without a Chromium the browsers are five clients that ask for what a page asks for.
+//
+// `npm run bench:dashboard -- make index pages training` names the parts to do; all of them without names. With `--keep DIRECTORY` the large
+// run and its index stay there for the next call.
 
 import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { crc32 } from 'node:zlib'
 import { Run } from 'whetstone/run'
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     samples: { type: 'string', default: '1000000' },
     steps: { type: 'string', default: '100000' },
     turns: { type: 'string', default: '10' },
+    keep: { type: 'string' },
   },
 })
 const [samples, steps] = [Number(values.samples), Number(values.steps)]
+const parts = positionals.length > 0 ? positionals : ['make', 'index', 'pages', 'training']
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const runs = mkdtempSync(join(tmpdir(), 'whetstone-bench-dashboard-'))
+const scratch = mkdtempSync(join(tmpdir(), 'whetstone-bench-dashboard-'))
+const runs = values.keep ? resolve(values.keep) : scratch
+mkdirSync(runs, { recursive: true })
 
 try {
-  const made = performance.now()
-  await makeRun(join(runs, 'large'))
-  row('the run is made (not counted)', `${seconds(made)} s`)
-  await measure()
-  rmSync(join(runs, 'large'), { recursive: true })
-  if (Number(values.turns) > 0) await slowdown(Number(values.turns))
+  if (parts.includes('make')) await make()
+  if (parts.includes('index')) await measureIndex()
+  if (parts.includes('pages')) await measurePages()
+  if (parts.includes('training')) await slowdown(Number(values.turns))
 } finally {
-  rmSync(runs, { recursive: true, force: true })
+  rmSync(scratch, { recursive: true, force: true })
+}
+
+async function make() {
+  const directory = join(runs, 'large')
+  rmSync(directory, { recursive: true, force: true })
+  const made = performance.now()
+  await makeRun(directory)
+  row('the run is made (not counted)', `${seconds(made)} s`)
 }
 
 /**
@@ -128,9 +142,10 @@ function lineOf(record) {
   return `{"journal":2,"crc32":"${crc32(body).toString(16).padStart(8, '0')}","record":${body}}\n`
 }
 
-async function measure() {
+async function measureIndex() {
+  rmSync(join(runs, 'large/index'), { recursive: true, force: true })
   const indexing = performance.now()
-  let server = await start()
+  const server = await start(runs)
   for (;;) {
     const { index } = await get(server, '/api/runs/large')
     if (index.state === 'ready' && index.samples >= samples) {
@@ -139,11 +154,13 @@ async function measure() {
     }
     await new Promise(resolve => setTimeout(resolve, 500))
   }
-  row('server memory after the index was built', `${megabytes(server)} MB`)
+  row('server memory while the index was built, most', `${megabytes(server, 'VmHWM')} MB`)
   server.child.kill()
+}
 
+async function measurePages() {
   const started = performance.now()
-  server = await start()
+  const server = await start(runs)
   await get(server, '/api/runs')
   await get(server, '/api/runs/large/curves?metrics=reward/mean,kl/mean,entropy/mean,length/mean')
   await get(server, '/api/runs/large/samples')
@@ -172,7 +189,7 @@ async function measure() {
   const asked = performance.now()
   await get(server, '/api/runs/large/distributions')
   row('distributions', `${Math.round(performance.now() - asked)} ms`)
-  row('server memory (limit 300 MB)', `${megabytes(server)} MB`)
+  row('server memory (limit 300 MB)', `${megabytes(server, 'VmRSS')} MB, ${megabytes(server, 'VmHWM')} MB at most`)
   server.child.kill()
 }
 
@@ -182,7 +199,7 @@ async function measure() {
  * @param {number} turns
  */
 async function slowdown(turns) {
-  const at = (/** @type {string} */ name) => join(runs, name)
+  const at = (/** @type {string} */ name) => join(scratch, name)
   const rows = Array.from({ length: 100 }, (_, i) => JSON.stringify({ prompt: `${i} + ${i % 7} = ?` }))
   writeFileSync(at('data.jsonl'), rows.join('\n'))
   writeFileSync(
@@ -200,7 +217,7 @@ async function slowdown(turns) {
     // Rewards, the server and the pages have their own cores where there are some.
     { stdio: 'ignore', env: { ...process.env, OMP_NUM_THREADS: process.env.OMP_NUM_THREADS ?? '1' } },
   )
-  const server = await start()
+  const server = await start(scratch)
   try {
     while (iterationsOf(at('live')).length < 5) await pause(500)
     /** @type {{ alone: number[], watched: number[] }} */
@@ -282,8 +299,11 @@ function whetstone(args) {
 
 /** @typedef {{ child: import('node:child_process').ChildProcess, url: string, token: string }} Server */
 
-/** @returns {Promise<Server>} */
-function start() {
+/**
+ * @param {string} runs
+ * @returns {Promise<Server>}
+ */
+function start(runs) {
   const child = spawn(process.execPath, [join(root, 'install/whetstone.mjs'), 'dashboard', runs, '--port', '0'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -312,10 +332,11 @@ async function get({ url, token }, path) {
  * Of the server and all its threads.
  *
  * @param {Server} server
+ * @param {'VmRSS' | 'VmHWM'} name now, or the most so far
  */
-function megabytes({ child }) {
+function megabytes({ child }, name) {
   const text = readFileSync(`/proc/${child.pid}/status`, 'utf8')
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(text)?.[1]) / 1024)
+  return Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1]) / 1024)
 }
 
 /** @param {number} since */
