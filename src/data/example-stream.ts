@@ -76,6 +76,12 @@ export class ShuffledStream<E> implements ExampleStream<E> {
     this.#given = position === 0 ? 0 : 1
   }
 
+  from(cursor: DataCursor): ExampleStream<E> {
+    const other = new ShuffledStream(this.source)
+    other.seek(cursor)
+    return other
+  }
+
   async take(count: number): Promise<readonly E[]> {
     if (!Number.isInteger(count) || count < 1)
       throw new RangeError(`expected a number of examples to take, got ${count}`)

@@ -69,6 +69,8 @@ export interface ExampleStream<E> {
   /** Of the next example. */
   readonly cursor: DataCursor
   seek(cursor: DataCursor): void
+  /** Another stream of the same examples, which begins at this place. */
+  from(cursor: DataCursor): ExampleStream<E>
   /**
    * The next examples: at least one, and fewer than `count` only where an epoch ends; the next call then begins the next
    * epoch. An epoch whose rows were all dropped is a {@link DataError}.

@@ -6,6 +6,7 @@ import type { Environment } from './environment.js'
 import { EnvironmentError } from './errors.js'
 import type { EpisodeJournal } from './journal.js'
 import { type EpisodeOptions, episodeSchema } from './limits.js'
+import { Places } from './places.js'
 import { ToolSets } from './recorder/tool-sets.js'
 import type { EpisodeWorld } from './run-attempt.js'
 import type { Tool } from './tool.js'
@@ -14,7 +15,7 @@ import { TurnSampler } from './turn-sampler.js'
 /** What does not change during a run. */
 export type EpisodeRules = Pick<
   EpisodeWorld,
-  'environment' | 'tools' | 'tokenizer' | 'junctions' | 'toolSets' | 'format' | 'limits' | 'identity'
+  'environment' | 'tools' | 'tokenizer' | 'junctions' | 'toolSets' | 'format' | 'limits' | 'identity' | 'places'
 >
 
 export interface RulesOptions {
@@ -52,7 +53,8 @@ export async function episodeRules({
   const junctions = await Junctions.open({ tokenizer, now, ...(tools.length > 0 ? { tools: schemas } : {}) }, check)
   const identity = { tools: hashOf(JSON.stringify(schemas)), template: hashOf(template) }
   const toolSets = new ToolSets({ tokenizer, limits, adds: environment.adds ?? ['tool', 'user'], now })
-  return { environment, tools, tokenizer, junctions, toolSets, format, limits, identity }
+  const places = new Places(limits.concurrency)
+  return { environment, tools, tokenizer, junctions, toolSets, format, limits, identity, places }
 }
 
 /** The world of one rollout. */
@@ -60,18 +62,21 @@ export function episodeWorld(
   rules: EpisodeRules,
   options: {
     readonly name: string
+    /** Rollouts with a lower number get places first. Default 0. */
+    readonly order?: number
     readonly generator: Generator
     readonly sampling: SamplingParams & { readonly maxNewTokens: number }
     readonly journal: EpisodeJournal | undefined
     readonly signal: AbortSignal
   },
 ): EpisodeWorld {
-  const { name, generator, sampling, journal, signal } = options
+  const { name, order = 0, generator, sampling, journal, signal } = options
   const ends = [...rules.junctions.turnEndIds].filter(id => !rules.tokenizer.stopIds.includes(id))
   const stopIds = [...new Set([...(sampling.stopIds ?? []), ...ends])]
   return {
     ...rules,
     name,
+    order,
     sampling: { ...sampling, stopIds },
     maxLength: generator.maxLength,
     turns: new TurnSampler(generator, signal),

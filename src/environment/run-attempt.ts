@@ -37,6 +37,7 @@ import { EpisodeClock } from './episode-clock.js'
 import { Fault, messageOf, OutOfTime } from './fault.js'
 import type { EpisodeJournal } from './journal.js'
 import type { EpisodeLimits } from './limits.js'
+import type { Places } from './places.js'
 import type { RecordedAttempt } from './recorded.js'
 import { recordAgent } from './recorder/record-agent.js'
 import type { ToolSets } from './recorder/tool-sets.js'
@@ -65,6 +66,9 @@ export interface EpisodeWorld {
   readonly identity: { readonly tools: string; readonly template: string }
   /** Prefix of request ids. */
   readonly name: string
+  readonly places: Places
+  /** Rollouts with a lower number get places first. */
+  readonly order: number
 }
 
 export interface AttemptOptions {

@@ -14,31 +14,46 @@ export interface AskedEpisode {
   readonly sample: number
 }
 
-/** Outcomes in the order they come. The world's limits decide how many episodes run at a time; earlier ones start first. */
+type Ended = { readonly asked: AskedEpisode; readonly outcome: EpisodeOutcome }
+
+/** Outcomes in the order they come. An episode starts when it has a place: older rollouts first, and earlier episodes of a rollout first. */
 export async function* runEpisodes(
   world: EpisodeWorld,
   asked: readonly AskedEpisode[],
   { signal }: { readonly signal: AbortSignal },
-): AsyncGenerator<{ readonly asked: AskedEpisode; readonly outcome: EpisodeOutcome }> {
+): AsyncGenerator<Ended> {
   // What ends the reading of outcomes ends all episodes: an engine that is gone, or a reader that stops.
   const stop = linkedController([signal])
-  const running = new Map<AskedEpisode, Promise<{ readonly asked: AskedEpisode; readonly outcome: EpisodeOutcome }>>()
-  let next = 0
+  const ended: Ended[] = []
+  let failure: { readonly error: unknown } | undefined
+  let wake = (): void => {}
+  const running = asked.map(async one => {
+    try {
+      ended.push({ asked: one, outcome: await inPlace(world, one, stop.signal) })
+    } catch (error) {
+      failure ??= { error }
+    }
+    wake()
+  })
   try {
-    while (next < asked.length || running.size > 0) {
-      while (next < asked.length && running.size < world.limits.concurrency) {
-        const one = asked[next++]!
-        const ended = runEpisode(world, one, stop.signal).then(outcome => ({ asked: one, outcome }))
-        running.set(one, ended)
-      }
-      const ended = await Promise.race(running.values())
-      running.delete(ended.asked)
-      yield ended
+    for (let left = asked.length; left > 0; left--) {
+      while (ended.length === 0 && !failure) await new Promise<void>(resolve => (wake = resolve))
+      if (failure) throw failure.error
+      yield ended.shift()!
     }
   } finally {
     stop.abort(new Error('the other episodes ended'))
     stop.unlink()
-    await Promise.allSettled(running.values())
+    await Promise.all(running)
+  }
+}
+
+async function inPlace(world: EpisodeWorld, one: AskedEpisode, signal: AbortSignal): Promise<EpisodeOutcome> {
+  const leave = await world.places.take(world.order, signal)
+  try {
+    return await runEpisode(world, one, signal)
+  } finally {
+    leave()
   }
 }
 

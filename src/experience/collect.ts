@@ -38,6 +38,8 @@ import type { JournalledReward, RolloutJournal } from './rollout-journal.js'
 interface CollectOptions {
   /** Prefix of request ids: an engine may have requests of other rollouts at the same time. */
   readonly name: string
+  /** Episodes of rollouts with a lower number start first. */
+  readonly order: number
   readonly generator: Generator
   readonly rewards: RewardComputationEngine
   /** How samples are episodes of an environment; undefined: they are single responses. */
@@ -358,9 +360,9 @@ export class Collector {
 
   /** Outcomes as they come. What the journal has of an episode is not run again. */
   private async *runEpisodes(rules: EpisodeRules, asked: readonly AskedOf[], signal: AbortSignal) {
-    const { name, generator, journal, config, tokenizer } = this.options
+    const { name, order, generator, journal, config, tokenizer } = this.options
     const sampling = { ...samplingParams(config, tokenizer), maxNewTokens: config.maxNewTokens }
-    const world = episodeWorld(rules, { name, generator, sampling, journal, signal })
+    const world = episodeWorld(rules, { name, order, generator, sampling, journal, signal })
     try {
       for await (const { asked: of, outcome } of runEpisodes(world, asked, { signal }))
         yield { one: (of as AskedOf).one, outcome }

@@ -279,6 +279,8 @@ export class FastExperienceMaker {
     const source = morePrompts && iteratorOf(morePrompts)
     const collector = new Collector({
       name: `${call}`,
+      // Training waits for an evaluation.
+      order: options.purpose === 'evaluation' ? -1 : call,
       generator: this.options.generator,
       rewards: this.rewards,
       episodes,

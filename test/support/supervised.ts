@@ -30,6 +30,11 @@ export function streamOf<E>(rows: readonly E[]): ExampleStream<E> {
     seek(to) {
       cursor = to
     },
+    from(to) {
+      const other = streamOf(rows)
+      other.seek(to)
+      return other
+    },
     async take(wanted) {
       const taken = rows.slice(cursor.position, cursor.position + wanted)
       const position = cursor.position + taken.length

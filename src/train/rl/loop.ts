@@ -30,7 +30,7 @@ import { criticSummary, iterationMetrics, measuredKl, policySummary, type Update
 import type { RlParts } from './parts.js'
 import { iterationPlan, type PlannedUpdate } from './plan.js'
 import { openRlControl } from './rl-control.js'
-import { completeRollout, generateRollout } from './rollout.js'
+import { completeRollout, type DrawnPrompts, drawPrompts, generateRollout } from './rollout.js'
 import { RolloutsAhead } from './rollouts-ahead.js'
 import { initialState, type RlState, restoreCheckpoint, saveCheckpoint } from './state.js'
 import { saveTrajectories } from './trajectories.js'
@@ -88,7 +88,12 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     await save()
     return { outcome: 'stopped', state, metrics, summary: summaries.all, found: diagnoses.found }
   }
-  let rollouts: RolloutsAhead<Awaited<ReturnType<typeof generateRollout>>> | undefined
+  interface Begun {
+    readonly journal: IterationJournal
+    readonly drawn: DrawnPrompts
+    readonly temperature: number
+  }
+  let rollouts: RolloutsAhead<Begun, Awaited<ReturnType<typeof generateRollout>>> | undefined
   const control = await openRlControl({
     run,
     config,
@@ -111,25 +116,31 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     await syncWeights()
     await keepingState(evaluateIfDue)
     if (signal.aborted && state.evaluationDue) return stopped()
-    const ahead = new RolloutsAhead({
+    // An episode may wait long for its environment: those of later iterations use the places that are free.
+    const together = config.maxStaleness > 0 && (await maker.episodeRules()) !== undefined
+    const ahead: NonNullable<typeof rollouts> = new RolloutsAhead({
       first: state.iteration,
       end: iterations,
       ahead: config.maxStaleness,
+      start: together ? 'together' : 'in-turn',
       // Finished samples of an interrupted attempt come from the journal.
-      begin: async (iteration, ended) => {
+      draw: async iteration => {
         const acts = await control.settled()
         const { temperature } = actedConfig(config, acts, iteration)
         const leaveOut = droppedRows(acts, iteration)
         const journal = await IterationJournal.open(run.journal, iteration, parts.media)
         await journal.keepResumed({ updates: iteration === state.iteration ? state.updates.length : 0 })
         const { rolloutBatchSize } = config
+        const spare = together ? 'copy' : 'stream'
+        return { journal, temperature, drawn: await drawPrompts({ prompts, rolloutBatchSize, leaveOut, spare }) }
+      },
+      make: async (begun, iteration, ended) => {
         const stop = linkedController([signal, ended])
         // A rollout that is made ahead of its turn is not what is waited for.
         const onProgress = (made: MakeProgress): void => {
           if (iteration === state.iteration && state.updates.length === 0) showMaking(made)
         }
-        const sampling = { temperature, leaveOut, signal: stop.signal, onProgress }
-        return generateRollout({ maker, prompts, rolloutBatchSize, journal, ...sampling }).finally(() => stop.unlink())
+        return generateRollout({ maker, ...begun, signal: stop.signal, onProgress }).finally(() => stop.unlink())
       },
     })
     rollouts = ahead

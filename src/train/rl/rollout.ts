@@ -7,15 +7,32 @@ import { RunError } from '../../run/index.js'
 import { sampleDigest } from './batch-digest.js'
 import type { IterationJournal, RolloutRecord } from './iteration-journal.js'
 
-interface RolloutOptions {
-  readonly maker: FastExperienceMaker
+interface DrawOptions {
   readonly prompts: ExampleStream<PromptExample>
   readonly rolloutBatchSize: number
+  /** Rows that are not drawn. */
+  readonly leaveOut: ReadonlySet<string>
+  /**
+   * Where prompts in place of dropped groups come from. `stream`: the next ones of the stream, so that the following rollout is drawn when
+   * this one is done. `copy`: the same ones, and the following rollout has them too: its prompts do not depend on this rollout.
+   */
+  readonly spare: 'stream' | 'copy'
+}
+
+/** The prompts of an iteration. */
+export interface DrawnPrompts {
+  readonly taken: readonly PromptExample[]
+  readonly more: AsyncIterable<PromptExample>
+  /** Of the first prompt after those that were taken so far. */
+  readonly cursor: () => DataCursor
+}
+
+interface RolloutOptions {
+  readonly maker: FastExperienceMaker
+  readonly drawn: DrawnPrompts
   readonly journal: IterationJournal
   /** The sampling temperature of this iteration. */
   readonly temperature: number
-  /** Rows that are not drawn. */
-  readonly leaveOut: ReadonlySet<string>
   readonly signal: AbortSignal
   readonly onProgress?: MakeOptions['onProgress']
 }
@@ -30,17 +47,25 @@ interface GeneratedRollout {
   readonly cursor: DataCursor
 }
 
-/** Takes prompts, and has them answered and rewarded. */
-export async function generateRollout(options: RolloutOptions): Promise<GeneratedRollout> {
-  const { maker, prompts, rolloutBatchSize, journal, temperature, leaveOut, signal, onProgress } = options
+export async function drawPrompts({ prompts, rolloutBatchSize, leaveOut, spare }: DrawOptions): Promise<DrawnPrompts> {
   const named = new Names()
-  const reused = journal.samples
   const taken: PromptExample[] = []
   while (taken.length < rolloutBatchSize)
     taken.push(...(await takePrompts(prompts, rolloutBatchSize - taken.length, named, leaveOut)))
-  const morePrompts = furtherPrompts(prompts, named, leaveOut)
-  const generated = await maker.generateSamples(taken, { morePrompts, journal, temperature, signal, onProgress })
-  return { generated, journal, reused, cursor: prompts.cursor }
+  if (spare === 'stream') return { taken, more: furtherPrompts(prompts, named, leaveOut), cursor: () => prompts.cursor }
+  const { cursor } = prompts
+  // Under another name: the next rollout draws other random numbers for the same row.
+  const more = furtherPrompts(prompts.from(cursor), new Names('/spare'), leaveOut)
+  return { taken, more, cursor: () => cursor }
+}
+
+/** Has prompts answered and rewarded. */
+export async function generateRollout(options: RolloutOptions): Promise<GeneratedRollout> {
+  const { maker, drawn, journal, temperature, signal, onProgress } = options
+  const reused = journal.samples
+  const asked = { morePrompts: drawn.more, journal, temperature, signal, onProgress }
+  const generated = await maker.generateSamples(drawn.taken, asked)
+  return { generated, journal, reused, cursor: drawn.cursor() }
 }
 
 /** What training needs of a rollout. The journal has what it was, from now on. */
@@ -93,7 +118,10 @@ async function* furtherPrompts(
 class Names {
   private readonly visits = new Map<string, number>()
 
-  name(wanted: string): string {
+  constructor(private readonly suffix = '') {}
+
+  name(row: string): string {
+    const wanted = `${row}${this.suffix}`
     const visit = this.visits.get(wanted) ?? 0
     this.visits.set(wanted, visit + 1)
     return visit === 0 ? wanted : `${wanted}.${visit}`

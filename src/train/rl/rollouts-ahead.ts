@@ -1,8 +1,7 @@
 /**
- * Rollouts in the order of their iterations. Each starts when the one before it is done, up to `ahead` iterations early: a
- * separate engine generates while earlier rollouts train.
+ * Rollouts in the order of their iterations, up to `ahead` iterations early: a separate engine generates while earlier rollouts train.
  */
-export class RolloutsAhead<Rollout> {
+export class RolloutsAhead<Drawn, Rollout> {
   private readonly begun = new Map<number, Promise<Rollout>>()
   private next: number
   private last: Promise<unknown> = Promise.resolve()
@@ -14,7 +13,14 @@ export class RolloutsAhead<Rollout> {
       /** There is none of this iteration, and none after it. */
       readonly end: number
       readonly ahead: number
-      readonly begin: (iteration: number, signal: AbortSignal) => Promise<Rollout>
+      /**
+       * `in-turn`: each starts when the one before it is done. `together`: each starts as soon as `ahead` allows it, also while the one
+       * before it waits for its last samples.
+       */
+      readonly start: 'in-turn' | 'together'
+      /** Its prompts. In the order of iterations, one after another. */
+      readonly draw: (iteration: number) => Promise<Drawn>
+      readonly make: (drawn: Drawn, iteration: number, signal: AbortSignal) => Promise<Rollout>
     },
   ) {
     this.next = options.first
@@ -25,12 +31,14 @@ export class RolloutsAhead<Rollout> {
     return this.next
   }
 
+  /** Called when the updates of all earlier iterations are done and the engine has their weights. */
   async take(iteration: number): Promise<Rollout> {
-    const { ahead, end } = this.options
-    this.beginUpTo(iteration)
+    const { ahead, end, start } = this.options
+    const allowed = Math.min(iteration + ahead, end - 1)
+    this.beginUpTo(start === 'together' ? allowed : iteration)
     const rollout = await this.begun.get(iteration)!
     this.begun.delete(iteration)
-    this.beginUpTo(Math.min(iteration + ahead, end - 1))
+    this.beginUpTo(allowed)
     return rollout
   }
 
@@ -41,13 +49,15 @@ export class RolloutsAhead<Rollout> {
   }
 
   private beginUpTo(last: number): void {
+    const { draw, make, start } = this.options
     for (; this.next <= last; this.next++) {
       const iteration = this.next
-      const rollout = this.last.then(() => this.options.begin(iteration, this.stopping.signal))
+      const drawn = this.last.then(() => draw(iteration))
+      const rollout = drawn.then(found => make(found, iteration, this.stopping.signal))
       // The caller that takes it gets the error; until then it waits.
       rollout.catch(() => {})
       this.begun.set(iteration, rollout)
-      this.last = rollout
+      this.last = start === 'together' ? drawn : rollout
     }
   }
 }

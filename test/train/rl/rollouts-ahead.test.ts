@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { RolloutsAhead } from '../../../src/train/rl/rollouts-ahead.js'
 
 function watched({ ahead, end, first = 0 }: { ahead: number; end: number; first?: number }) {
@@ -9,7 +9,9 @@ function watched({ ahead, end, first = 0 }: { ahead: number; end: number; first?
     first,
     end,
     ahead,
-    begin: async (iteration, signal) => {
+    start: 'in-turn',
+    draw: async iteration => iteration,
+    make: async (iteration, _, signal) => {
       begun.push(iteration)
       expect(++under, 'one after another').toBe(1)
       await delay(1)
@@ -45,7 +47,9 @@ test('an error is told to whoever takes that rollout, and to nobody before', asy
     first: 0,
     end: 9,
     ahead: 1,
-    begin: async iteration => {
+    start: 'in-turn',
+    draw: async iteration => iteration,
+    make: async iteration => {
       if (iteration === 1) throw new Error('the engine is gone')
       return iteration
     },
@@ -61,4 +65,34 @@ test('stop ends what was begun', async () => {
   await rollouts.stop()
   await delay(10)
   expect(begun).toEqual([0, 1])
+})
+
+test('together: prompts are drawn in order, and a slow rollout holds up none that is allowed', async () => {
+  const drawn: number[] = []
+  const ends = new Map<number, () => void>()
+  const rollouts = new RolloutsAhead({
+    first: 0,
+    end: 5,
+    ahead: 2,
+    start: 'together',
+    draw: async iteration => {
+      await delay(iteration === 0 ? 5 : 1)
+      drawn.push(iteration)
+      return iteration
+    },
+    make: iteration => new Promise<string>(resolve => ends.set(iteration, () => resolve(`rollout ${iteration}`))),
+  })
+  const first = rollouts.take(0)
+  await vi.waitFor(() => expect(ends.size).toBe(3))
+  await delay(5)
+  expect(drawn).toEqual([0, 1, 2])
+  ends.get(2)!()
+  ends.get(1)!()
+  ends.get(0)!()
+  expect(await first).toBe('rollout 0')
+  await delay(5)
+  expect(drawn, 'the update of iteration 0 comes before iteration 3').toEqual([0, 1, 2])
+  expect(await rollouts.take(1)).toBe('rollout 1')
+  expect(await rollouts.take(2)).toBe('rollout 2')
+  await vi.waitFor(() => expect(drawn).toEqual([0, 1, 2, 3, 4]))
 })
