@@ -2,12 +2,11 @@
 import { z } from 'zod'
 import { bare, configOptions, fieldAt, type RawConfig, type ResolveOptions } from '../train/index.js'
 import { optionFlag } from './config-flags.js'
-import { requiredOptions } from './config-layers.js'
+import { type Required, requiredOptions } from './config-layers.js'
 import { helpRows } from './flags.js'
 
-export interface ConfigHelp {
+export interface ConfigHelp extends Required {
   readonly verb: string
-  readonly schema: z.ZodObject
   readonly options?: ResolveOptions
   /** Options that most commands set, beside those that have to be given. */
   readonly common: readonly string[]
@@ -20,15 +19,15 @@ export interface ConfigHelp {
 }
 
 /** `--model PATH --data PATH --output PATH`. */
-export function requiredFlags(help: Pick<ConfigHelp, 'schema' | 'options'>): string {
-  return requiredOptions(help.schema)
+export function requiredFlags(help: Pick<ConfigHelp, 'schema' | 'unless' | 'options'>): string {
+  return requiredOptions(help)
     .map(({ name }) => label(help, name))
     .join(' ')
 }
 
 export function configHelp(help: ConfigHelp): string {
   const { verb, schema, common, args, page } = help
-  const required = requiredOptions(schema).map(({ name }) => name)
+  const required = requiredOptions(help).map(({ name }) => name)
   const all = args.includes('--all')
   const names = all ? configOptions(schema).map(({ name }) => name) : [...required, ...common]
   const more = all

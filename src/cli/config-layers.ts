@@ -29,17 +29,27 @@ export async function configLayers({ config, set = [], layer }: Given): Promise<
 }
 
 /** Without a config file, the options that have to be given have to be flags: one error names those that are missing. */
-export function requireOptions(schema: z.ZodObject, layers: readonly ConfigLayer[], config: string | undefined): void {
+export function requireOptions(of: Required, layers: readonly ConfigLayer[], config: string | undefined): void {
   if (config !== undefined) return
-  const missing = requiredOptions(schema).filter(({ name }) => layers.every(({ values }) => values[name] === undefined))
+  const given = (name: string): boolean => layers.some(({ values }) => values[name] !== undefined)
+  const missing = requiredOptions(of).filter(({ name }) => ![name, ...(of.unless[name] ?? [])].some(given))
   if (missing.length === 0) return
   const lines = missing.map(({ name, description }) => `${optionFlag(name)}: missing; ${description}`)
   throw new UsageError([...lines, 'Give these flags, or a config file with --config FILE.'].join('\n'))
 }
 
+export interface Required {
+  readonly schema: z.ZodObject
+  /** Options that have to be given unless one of those beside them is. */
+  readonly unless: Readonly<Record<string, readonly string[]>>
+}
+
 /** Those of the config itself, not of its sections. */
-export function requiredOptions(
-  schema: z.ZodObject,
-): readonly { readonly name: string; readonly description: string }[] {
-  return configOptions(schema).filter(({ name, required }) => required && !name.includes('.'))
+export function requiredOptions({
+  schema,
+  unless,
+}: Required): readonly { readonly name: string; readonly description: string }[] {
+  return configOptions(schema).filter(
+    ({ name, required }) => (required && !name.includes('.')) || unless[name] !== undefined,
+  )
 }

@@ -4,7 +4,10 @@ import { experienceOptions, experienceSchema, resolveExperience } from '../api/i
 import { pipelineReading, pipelineSchema, resolvePipelineConfig } from '../pipeline/index.js'
 import { algorithmNames, algorithmOf, type RawConfig, type Training, trainings } from '../train/index.js'
 
-type Config = Pick<Training<unknown>, 'verb' | 'schema' | 'example' | 'resolve' | 'options' | 'common' | 'kin'> & {
+type Config = Pick<
+  Training<unknown>,
+  'verb' | 'schema' | 'example' | 'resolve' | 'options' | 'common' | 'unless' | 'kin'
+> & {
   /** The page of the docs that explains it. */
   readonly page: string
 }
@@ -12,6 +15,7 @@ type Config = Pick<Training<unknown>, 'verb' | 'schema' | 'example' | 'resolve' 
 const experience: Config = {
   verb: 'experience',
   kin: {},
+  unless: {},
   common: [
     ...['advantageEstimator', 'nSamplesPerPrompt', 'maxNewTokens', 'temperature', 'rolloutBatchSize', 'reference'],
     ...['critic', 'adapter', 'device', 'seed'],
@@ -30,6 +34,7 @@ advantageEstimator: reinforce`,
 const pipeline: Config = {
   verb: 'pipeline',
   kin: {},
+  unless: {},
   common: [
     ...['algorithm', 'sftEpochs', 'sftLr', 'rewardEpochs', 'rewardLr', 'ppoIterations', 'ppoLrPolicy', 'ppoBatchSize'],
     ...['device', 'seed'],

@@ -22,11 +22,11 @@ const flags = z.object({
   dryRun: toggle('check config, data and models, estimate the memory, print the resolved options, and stop'),
 })
 
-const { schema, example, common, options } = configs.experience!
+const { schema, unless, example, common, options } = configs.experience!
 
 export const help = (
   args: readonly string[],
-): string => `Usage: whetstone experience ${requiredFlags({ schema, options })} [options]
+): string => `Usage: whetstone experience ${requiredFlags({ schema, unless, options })} [options]
        whetstone experience --config FILE [options]
 
 Makes experiences: responses to prompts with rewards, log-probabilities, KL, advantages and returns, one line of JSON each.
@@ -44,7 +44,7 @@ export async function run(args: string[]): Promise<number> {
   const { flags: settings, layer } = readConfigFlags(args, flags, { schema, options })
   const { config: path, dryRun } = settings
   const layers = await configLayers({ ...settings, layer })
-  requireOptions(schema, layers, path)
+  requireOptions({ schema, unless }, layers, path)
   const resolved = resolveExperience(await loadDefinitions(layers))
   const { model, adapter, reference, critic, data, rewards, output: to } = resolved.config
   const sources = [data].flat().map(one => (typeof one === 'string' ? one : one.path))

@@ -49,7 +49,7 @@ export function trainCommand(name: TrainingName, verb: string = trainings[name].
 async function runCommand(training: Training, verb: string, args: readonly string[]): Promise<number> {
   const { flags: settings, layer } = readConfigFlags(args, flags, training)
   const layers = await configLayers({ ...settings, layer })
-  requireOptions(training.schema, layers, settings.config)
+  requireOptions(training, layers, settings.config)
   const resolved = training.resolve(await loadDefinitions([...verbLayers(training, verb, layers), ...layers]))
   const { output } = resolved.config
   const report = reportFor(process.env)

@@ -57,6 +57,8 @@ export interface Training<C = TrainingConfig> {
   readonly kin: Readonly<Record<string, RawConfig>>
   /** The options that most runs set, beside those that have to be given. */
   readonly common: readonly string[]
+  /** Options that have to be given too, unless one of those that stand beside them is. */
+  readonly unless: Readonly<Record<string, readonly string[]>>
   /** What it does, for the help. */
   readonly about: string
   /** The shortest config. */
@@ -97,6 +99,7 @@ const sft: Training<SftConfig> = {
   name: 'sft',
   verb: 'sft',
   kin: {},
+  unless: {},
   common: commonOfRows,
   about: `Supervised fine-tuning on conversations, prompts with completions,
 or texts. The best checkpoint has the lowest perplexity on validation data.`,
@@ -112,6 +115,7 @@ const reward: Training<RewardModelConfig> = {
   name: 'reward',
   verb: 'reward train',
   kin: { 'reward-model': {} },
+  unless: {},
   common: commonOfRows,
   about: `Trains a reward model on pairs of answers: the better answer gets the higher score. The best checkpoint
 ranks the most held-out pairs correctly.`,
@@ -131,6 +135,7 @@ const preference: Training<PreferenceConfig> = {
   verb: 'dpo',
   // cdpo needs one more option.
   kin: Object.fromEntries(lossNames.filter(name => !['dpo', 'cdpo'].includes(name)).map(loss => [loss, { loss }])),
+  unless: {},
   common: ['beta', ...commonOfRows],
   about: `Trains a model on preferences, without a reward model: dpo, cdpo and ipo on pairs of answers, kto on answers
 with a label each. The reference scores all answers once, before the first step.`,
@@ -146,6 +151,7 @@ const rl: Training<RlConfig> = {
   name: 'rl',
   verb: 'rl',
   kin: Object.fromEntries(algorithmNames.map(algorithm => [algorithm, { algorithm }])),
+  unless: { rewards: ['environment', 'tools'] },
   common: words(`
     validationShare iterations epochs rolloutBatchSize nSamplesPerPrompt trainBatchSize maxNewTokens temperature
     klController.coef optimizer.lr lora lora.rank gradientCheckpointing tokenBudget device dtype saveSteps seed`),

@@ -203,8 +203,15 @@ describe('a training without a config file', () => {
     const { code, stderr } = await run('grpo', '--model', 'model')
     expect(code).toBe(2)
     expect(stderr).toMatch(
-      /^whetstone: --output: missing; .*\n--data: missing; .*\nGive these flags, or a config file with --config FILE\.\n`whetstone grpo --help` lists/,
+      /^whetstone: --output: missing; .*\n--data: missing; .*\n--rewards: missing; .*\nGive these flags, or a config file with --config FILE\.\n`whetstone grpo --help` lists/,
     )
+  })
+
+  test('rewards are missing only where nothing else gives them', async () => {
+    const { code, stderr } = await run('grpo', '--model', 'model', '--environment', 'own.ts')
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^whetstone: --output: missing; .*\n--data: missing; .*\nGive/)
+    expect((await run('grpo', '--help')).stdout).toMatch(/^Usage: whetstone grpo .*--rewards PATH/)
   })
 
   test('a config of another algorithm than the verb is refused', async () => {
@@ -218,7 +225,9 @@ describe('a training without a config file', () => {
 
   test('help has the common options, and all of them when asked', async () => {
     const short = await run('dapo', '--help')
-    expect(short.stdout).toContain('Usage: whetstone dapo --model PATH --output PATH --data PATH [options]')
+    expect(short.stdout).toContain(
+      'Usage: whetstone dapo --model PATH --output PATH --data PATH --rewards PATH [options]',
+    )
     expect(short.stdout).toMatch(/--n-samples-per-prompt N +.*\(default 8\)/)
     expect(short.stdout).toContain('`whetstone dapo --help --all` lists all of them')
     expect(short.stdout.split('\n').filter(line => line.length > 140)).toEqual([])
