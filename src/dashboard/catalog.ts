@@ -20,8 +20,8 @@ interface Known {
 
 /** A view is this old at most when it is shown. */
 const freshMs = 500
-/** Readers of long runs hold their metrics as columns: those that were not asked for longest let go of theirs. */
-const mostReaders = 32
+/** Readers hold the metrics of their runs as columns. */
+const mostReaders = 256
 
 export class RunCatalog {
   readonly directory: string
@@ -38,6 +38,8 @@ export class RunCatalog {
     if (known && Date.now() - known.at < freshMs) return known.names
     const names = this.#list()
     this.#listing = { at: Date.now(), names }
+    const there = new Set(await names)
+    for (const name of this.#runs.keys()) if (!there.has(name)) this.#runs.delete(name)
     return names
   }
 
@@ -65,12 +67,10 @@ export class RunCatalog {
       error: undefined,
       readAt: 0,
     }
-    this.#runs.delete(name)
+    // All runs are asked for in turns: without the last one, the others need not be read again.
+    const last = [...this.#runs.keys()].at(-1)
+    if (!this.#runs.has(name) && last !== undefined && this.#runs.size >= mostReaders) this.#runs.delete(last)
     this.#runs.set(name, known)
-    for (const oldest of this.#runs.keys()) {
-      if (this.#runs.size <= mostReaders) break
-      this.#runs.delete(oldest)
-    }
     if (!known.view || Date.now() - known.readAt >= freshMs) {
       known.view = await known.reader.read()
       known.readAt = Date.now()

@@ -93,7 +93,11 @@ export class ChatServers {
       return this.#run(work, ['serve', '--model', path, '--port', '0', '--served-model-name', 'model'], { ended, key })
     }
     const url = serve()
-    url.catch(() => void this.#end(name))
+    // One that ends by itself is started again by the next question.
+    const ends = (): void => {
+      if (this.#servers.get(name)?.url === url) void this.#end(name)
+    }
+    url.then(() => work.child?.once('exit', ends), ends)
     const end = async (): Promise<void> => {
       ended.abort()
       work.child?.kill()

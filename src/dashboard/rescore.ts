@@ -24,7 +24,8 @@ export async function rescore({ view, rewards, samples, matched, signal }: Resco
   try {
     const inputs = samples.map(({ turns, prompt, response, promptId, sample, finish }) => {
       const { row = {}, label, target } = rows.get(rowName(promptId)) ?? {}
-      const answer = turns.at(-1)?.text ?? response
+      // The last of an episode is a note on how it ended.
+      const answer = turns.findLast(({ role }) => role === 'assistant' || role === 'response')?.text ?? response
       return textRewardInput({
         ...{ prompt, response: answer, responseRaw: response, promptId, sample, row },
         finishReason: finish === 'length' ? 'length' : 'stop',

@@ -13,6 +13,7 @@ import {
   isRising,
   last,
   lastText,
+  least,
   type Moment,
   mean,
   recentFall,
@@ -228,7 +229,7 @@ export const diagnoses: readonly Diagnosis[] = [
     id: 'overfits',
     when: history => {
       const losses = values(history, 'loss/validation')
-      const best = Math.min(...losses)
+      const best = least(losses)
       const recent = losses.slice(-3)
       if (losses.length < 4 || !all(recent, loss => loss > 1.05 * best)) return undefined
       return { from: numberText(best, 3), to: numberText(recent.at(-1)!, 3) }

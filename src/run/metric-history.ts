@@ -30,6 +30,11 @@ export function mean(numbers: readonly number[]): number {
   return numbers.reduce((sum, one) => sum + one, 0) / Math.max(1, numbers.length)
 }
 
+/** The least of any count of numbers: more than a call takes as arguments. */
+export function least(numbers: readonly number[]): number {
+  return numbers.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
+}
+
 /** Mean standard deviation of the two halves of a list: what moves without any trend. */
 export function spread(numbers: readonly number[]): number {
   const half = Math.floor(numbers.length / 2)
@@ -72,7 +77,8 @@ export function isRising(history: History): boolean {
 /** Whether the reward rose and is near the best that any sample ever had: equal rewards are success then. */
 export function hasSolved(history: History): boolean {
   const curve = rewardCurve(history)
-  const [lowest, highest] = [Math.min(...values(history, 'reward/min')), Math.max(...values(history, 'reward/max'))]
+  const lowest = least(values(history, 'reward/min'))
+  const highest = -least(values(history, 'reward/max').map(value => -value))
   const recent = mean(curve.slice(-5))
   return curve.length > 0 && highest > lowest && recent >= highest - 0.1 * (highest - lowest)
 }
@@ -112,18 +118,17 @@ const harmless = new Set(['zero-variance', 'surplus', 'stale'])
 /** Of each of the last iterations, the share of samples that failed; undefined where there are fewer iterations. */
 export function failedShare(history: History, count: number, at: Moment): number[] | undefined {
   const shown = last(history, 'samples/trained', count, at)
-  return (
-    shown &&
-    history
-      .get('samples/trained')!
-      .slice(-shown.length)
-      .map(({ step, value }) => {
-        let failed = 0
-        for (const [name, points] of history) {
-          if (!name.startsWith('drops/') || harmless.has(name.slice('drops/'.length))) continue
-          failed += points.findLast(point => point.step === step)?.value ?? 0
-        }
-        return failed / Math.max(1, failed + value)
-      })
+  if (!shown) return undefined
+  const failures = [...history.keys()].filter(
+    name => name.startsWith('drops/') && !harmless.has(name.slice('drops/'.length)),
   )
+  const points = failures.map(name => history.get(name)!)
+  return history
+    .get('samples/trained')!
+    .slice(-shown.length)
+    .map(({ step, value }) => {
+      let failed = 0
+      for (const one of points) failed += one.findLast(point => point.step === step)?.value ?? 0
+      return failed / Math.max(1, failed + value)
+    })
 }

@@ -2,7 +2,7 @@
  * `index/metrics.bin`: the metrics of a long run as columns, so that the next look at it does not parse the log again. It is made from the
  * log, says how far it goes, and may be deleted at any time.
  */
-import { readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { makeDirectory, writeFileAtomic } from '../files/index.js'
 import type { TailMark } from './log-tail.js'
@@ -16,6 +16,8 @@ interface Header extends MetricSnapshot {
   readonly crc32: number
 }
 
+/** A header is a few names; one that is longer is not of this version. */
+const mostHeader = 1 << 20
 /** Fewer lines are parsed faster than a file is opened. */
 const worthRows = 2000
 
@@ -27,18 +29,31 @@ export interface IndexedMetrics {
 }
 
 export async function readMetricIndex(directory: string): Promise<IndexedMetrics | undefined> {
-  const bytes = await readFile(runPaths(directory).metricIndex).catch(() => undefined)
-  if (!bytes) return undefined
+  const file = await open(runPaths(directory).metricIndex).catch(() => undefined)
+  if (!file) return undefined
   try {
-    const end = bytes.indexOf(10)
-    const header = JSON.parse(bytes.toString('utf8', 0, end)) as Header
-    const body = bytes.subarray(end + 1)
-    if (header.version !== 1 || body.length !== (header.names.length + 2) * header.rows * 8) return undefined
+    const { size } = await file.stat()
+    const first = Buffer.alloc(Math.min(size, mostHeader))
+    const { bytesRead } = await file.read(first, 0, first.length, 0)
+    const end = first.subarray(0, bytesRead).indexOf(10)
+    if (end < 0) return undefined
+    const header = JSON.parse(first.toString('utf8', 0, end)) as Header
+    const length = (header.names.length + 2) * header.rows * 8
+    if (header.version !== 1 || size !== end + 1 + length) return undefined
+    // In memory of its own: the columns stay in it.
+    const body = new Uint8Array(length)
+    for (let at = 0; at < length; ) {
+      const read = await file.read(body, at, length - at, end + 1 + at)
+      if (read.bytesRead === 0) return undefined
+      at += read.bytesRead
+    }
     if (crc32(body) !== header.crc32) return undefined
     return { table: MetricTable.restored(header, body), mark: header.mark, bad: header.bad }
   } catch {
     // Another version, or a damaged file: the log has everything.
     return undefined
+  } finally {
+    await file.close()
   }
 }
 

@@ -98,31 +98,30 @@ export class MetricTable {
 
   /** Header and columns, for a file that {@link MetricTable.restored} reads. */
   snapshot(): { header: MetricSnapshot; bytes: Uint8Array[] } {
-    const whole = (column: Float64Array): Uint8Array => new Uint8Array(column.buffer, 0, this.#rows * 8)
+    const whole = ({ buffer, byteOffset }: Float64Array): Uint8Array =>
+      new Uint8Array(buffer, byteOffset, this.#rows * 8)
     return {
       header: { rows: this.#rows, ascending: this.#ascending, names: this.names },
       bytes: [this.#steps, this.#times, ...this.#columns.values()].map(whole),
     }
   }
 
+  /** Over these bytes themselves, which begin at the start of their buffer. */
   static restored({ rows, ascending, names }: MetricSnapshot, bytes: Uint8Array): MetricTable {
     const table = new MetricTable()
-    const size = Math.max(64, rows + 1024)
-    const column = (place: number, rest: number): Float64Array => {
-      const taken = new Float64Array(size).fill(rest, rows)
-      new Uint8Array(taken.buffer).set(bytes.subarray(place * rows * 8, (place + 1) * rows * 8))
-      return taken
-    }
+    const column = (place: number): Float64Array => new Float64Array(bytes.buffer, place * rows * 8, rows)
     table.#rows = rows
     table.#ascending = ascending
-    table.#steps = column(0, 0)
-    table.#times = column(1, 0)
-    for (const [index, name] of names.entries()) table.#columns.set(name, column(index + 2, absent))
+    table.#steps = column(0)
+    table.#times = column(1)
+    for (const [index, name] of names.entries()) table.#columns.set(name, column(index + 2))
     return table
   }
 
   #grow(): void {
-    const size = this.#steps.length * 2
+    // A long log grows slowly: room for a quarter more is enough.
+    const { length } = this.#steps
+    const size = Math.max(64, length < 10_000 ? 2 * length : length + (length >> 2))
     const grown = (column: Float64Array, rest: number): Float64Array => {
       const wider = new Float64Array(size).fill(rest, column.length)
       wider.set(column)

@@ -35,11 +35,15 @@ export class RunReader {
   #config: { readonly mtimeMs: number; readonly size: number; readonly config: RunConfig } | undefined
   #opened = false
   #unsaved = 0
-  /** Points as objects, until the log has more of them. */
-  #points = new Map<string, readonly MetricPoint[]>()
+  /** Points as objects, until the log has more of them or the memory is needed. */
+  #points = new Map<string, WeakRef<readonly MetricPoint[]>>()
   #reading: Promise<unknown> = Promise.resolve()
 
-  constructor(directory: string) {
+  constructor(
+    directory: string,
+    /** Without metrics: for a reader of samples alone, which are not to be in memory twice. */
+    private readonly reads: { readonly metrics: boolean } = { metrics: true },
+  ) {
     const { logs } = runPaths(directory)
     this.directory = directory
     this.#metrics = new LogTail(join(logs, logFiles.metrics))
@@ -66,7 +70,7 @@ export class RunReader {
     const holder = await readLock(paths.lock)
     const owner = holder && isHeld(holder) ? holder : undefined
     await this.#events.read(this.#eventReader)
-    await this.#readMetrics()
+    if (this.reads.metrics) await this.#readMetrics()
     const checkpoints = await checkpointSteps(paths.checkpoints)
     const table = this.#table
     const events = this.#eventList
@@ -125,9 +129,11 @@ export class RunReader {
   }
 
   #pointsOf(name: string): readonly MetricPoint[] {
-    const known = this.#points.get(name) ?? this.#table.points(name)
-    this.#points.set(name, known)
-    return known
+    const known = this.#points.get(name)?.deref()
+    if (known) return known
+    const points = this.#table.points(name)
+    this.#points.set(name, new WeakRef(points))
+    return points
   }
 
   readonly #metricReader: TailReader = {

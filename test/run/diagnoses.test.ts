@@ -206,6 +206,17 @@ test('weights that stay although there is a gradient are warned of, once', () =>
   for (let i = 1; i <= 30; i++) expect(new DiagnosisWatch().step(i, { 'grad/norm': 1 })).toEqual([])
 })
 
+test('a history of more points than a call takes arguments is diagnosed', () => {
+  const found = ids(
+    history(200_000, {
+      ...healthy,
+      'loss/validation': step => (step > 199_000 ? 3 : 1 + 1 / step),
+      'groups/zero_variance': () => 1,
+    }),
+  )
+  expect(found).toContain('overfits')
+})
+
 test('every diagnosis has a name of its own, and a section to read', () => {
   expect(new Set(diagnoses.map(({ id }) => id)).size).toBe(diagnoses.length)
   for (const { page, causes = [] } of diagnoses) {

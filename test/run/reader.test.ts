@@ -69,6 +69,15 @@ test('a long log is read from its index, and again from the log where it was cut
   expect(again.metrics.get('loss/train')![6]!.value).toBeNaN()
   expect(again.metrics.get('loss/validation')).toHaveLength(60)
   expect(again.badLines).toEqual([`${log}:6001`])
+  // What comes after the index is added to what the index has.
+  const longer = new RunReader(directory)
+  await longer.read()
+  appendFileSync(log, line(6001, { 'loss/train': 5, 'loss/new': 6 }))
+  const grown = await longer.read()
+  expect(grown.metrics.get('loss/train')!.slice(0, 6000)).toEqual(first.metrics.get('loss/train'))
+  expect(grown.metrics.get('loss/train')!.slice(6000)).toMatchObject([{ step: 6001, value: 5 }])
+  expect(grown.metrics.get('loss/validation')).toEqual(first.metrics.get('loss/validation'))
+  expect(grown.metrics.get('loss/new')).toMatchObject([{ step: 6001, value: 6 }])
   const reader = new RunReader(directory)
   await reader.read()
   writeFileSync(log, readFileSync(log, 'utf8').slice(0, text.indexOf('"step":5001') - 1))
@@ -78,6 +87,9 @@ test('a long log is read from its index, and again from the log where it was cut
     expect(cut.step).toBe(5001)
     expect(cut.metrics.get('loss/train')!.at(-1)!.value).toBe(42)
   }
+  // A reader of samples alone has no metrics in memory.
+  const without = await new RunReader(directory, { metrics: false }).read()
+  expect([without.status, without.metrics.size]).toEqual(['stopped', 0])
   // A damaged index is not believed.
   mkdirSync(join(directory, 'index'), { recursive: true })
   writeFileSync(join(directory, 'index/metrics.bin'), '{"version":1}\nrubbish')

@@ -11,11 +11,13 @@ import { askTokens } from './tokens.js'
 const freshMs = 500
 /** A question waits so long for what is new: a long journal is indexed while questions are answered. */
 const patienceMs = 200
+/** A question whose rows became others on the way is asked again. */
+const mostTries = 5
 
 export class IndexAnswers {
   #refreshedAt = 0
 
-  private constructor(private readonly index: SampleIndex) {}
+  constructor(private readonly index: SampleIndex) {}
 
   static async open(directory: string): Promise<IndexAnswers> {
     return new IndexAnswers(await SampleIndex.open(directory))
@@ -23,7 +25,17 @@ export class IndexAnswers {
 
   async answer<N extends QuestionName>(name: N, asked: Questions[N]['asked']): Promise<Questions[N]['answer']> {
     await this.#refresh()
-    return (await this.#questions[name](asked as never)) as Questions[N]['answer']
+    for (let tries = 1; ; tries++) {
+      await this.index.whole()
+      const { generation } = this.index
+      const isOld = (): boolean => generation !== this.index.generation && tries < mostTries
+      try {
+        const answer = (await this.#questions[name](asked as never)) as Questions[N]['answer']
+        if (!isOld()) return answer
+      } catch (error) {
+        if (!isOld()) throw error
+      }
+    }
   }
 
   async close(): Promise<void> {

@@ -3,10 +3,11 @@ import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Journal, toPlainJson } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
-import { type JournalledSample, journalledSamples, mediaDirectory, type SamplingSettings } from '../../train/index.js'
+import type { JournalledSample, SamplingSettings } from '../../train/index.js'
 import type { Flag, SampleDetail, Turn } from '../api.js'
 import { RequestError } from '../errors.js'
 import { groupReasons } from './drop-reasons.js'
+import { journalReading } from './journal-reading.js'
 import { parseSampleId, rowOf, rowShown } from './query.js'
 import type { SampleIndex } from './sample-index.js'
 
@@ -14,6 +15,7 @@ export async function recordOf(index: SampleIndex, id: string): Promise<Journall
   const { iteration, sample, promptId } = parseSampleId(id)
   const view = await index.view()
   const settings = (view.config.config ?? {}) as SamplingSettings
+  const { journalledSamples } = await journalReading()
   const { samples } = await journalledSamples(view.journal as Journal, iteration, settings)
   const found = samples.find(one => one.promptId === promptId && one.sample === sample)
   if (!found) throw new RequestError(404, `the journal has no sample ${JSON.stringify(id.slice(0, 200))}`)
@@ -106,7 +108,7 @@ async function pictureOf(
   kind: 'image' | 'video',
   hash: string,
 ): Promise<SampleDetail['media'][number]> {
-  const file = await open(picturePath(directory, hash)).catch(() => undefined)
+  const file = await open(await picturePath(directory, hash)).catch(() => undefined)
   if (!file) return { kind, width: null, height: null }
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(24), 0, 24, 0)
@@ -118,8 +120,9 @@ async function pictureOf(
 }
 
 /** Names of files come from the journal, and are no paths. */
-function picturePath(directory: string, hash: string): string {
+async function picturePath(directory: string, hash: string): Promise<string> {
   if (!/^\w{1,128}$/.test(hash)) throw new RequestError(404, 'the journal names no picture of this sample')
+  const { mediaDirectory } = await journalReading()
   return join(mediaDirectory(directory), `${hash}.png`)
 }
 
@@ -127,7 +130,7 @@ function picturePath(directory: string, hash: string): string {
 export async function askMedia(index: SampleIndex, { id, n }: { id: string; n: number }): Promise<Uint8Array> {
   const kept = (await recordOf(index, id)).media[n]
   if (!kept) throw new RequestError(404, 'the sample has no such picture')
-  return await readFile(picturePath(index.directory, kept.hash)).catch(() => {
+  return await readFile(await picturePath(index.directory, kept.hash)).catch(() => {
     throw new RequestError(404, "the run's copy of the picture is gone")
   })
 }

@@ -7,15 +7,20 @@ import { join } from 'node:path'
 import { setImmediate as pause } from 'node:timers/promises'
 import { type Journal, JournalError, RunReader, type RunView, runPaths } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
-import { journalledSamples, type SamplingSettings } from '../../train/index.js'
+import type { JournalledSample, SamplingSettings } from '../../train/index.js'
 import type { IndexProgress } from '../api.js'
 import type { NumberRow } from './columns.js'
 import { DropReasons } from './drop-reasons.js'
+import { journalReading } from './journal-reading.js'
 import { SampleStore, type TextEntry } from './store.js'
 import { finishes, promptHash } from './where.js'
 
 /** Rows that are written to the disk at once, and read from the journal without a pause for questions. */
 const rowsAtOnce = 8192
+/** Files whose sizes are asked for together. */
+const statsAtOnce = 256
+/** Nanoseconds that times of files may be wrong by: some disks count whole seconds. */
+const clockTick = 2_000_000_000n
 /** An iteration this far behind the newest has everything in its logs. */
 const settledAfter = 2
 
@@ -24,26 +29,36 @@ interface OpenRow {
   readonly text: TextEntry
 }
 
+interface WholeIteration {
+  readonly iteration: number
+  readonly size: number
+  readonly rows: readonly OpenRow[]
+}
+
 export class SampleIndex {
   /** Rows that questions see. */
   visible = 0
+  /** Changes whenever rows may have become others: what a question has read of them by then does not hold. */
+  generation = 0
   readonly store: SampleStore
   readonly directory: string
   readonly #reader: RunReader
   readonly #reasons: DropReasons
   /** Of iterations in progress, behind the stored rows. */
   #open: OpenRow[] = []
-  #openSizes = ''
+  #openSizes: string | undefined
   #tokenizer: Promise<Tokenizer> | undefined
   #progress: IndexProgress = empty
+  #journal: { readonly seen: bigint; readonly iterations: readonly number[] } = { seen: -1n, iterations: [] }
   #checked = ''
   #refreshing: Promise<void> | undefined
+  #swapping: Promise<void> = Promise.resolve()
   #closed = false
 
   private constructor(directory: string, store: SampleStore) {
     this.directory = directory
     this.store = store
-    this.#reader = new RunReader(directory)
+    this.#reader = new RunReader(directory, { metrics: false })
     this.#reasons = new DropReasons(directory)
     this.visible = store.stored
   }
@@ -70,6 +85,11 @@ export class SampleIndex {
     return this.#refreshing
   }
 
+  /** Waits where rows are just being replaced by newer ones, so that no question sees the gap. */
+  async whole(): Promise<void> {
+    await this.#swapping.catch(() => {})
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     await this.#refreshing?.catch(() => {})
@@ -94,7 +114,11 @@ export class SampleIndex {
   }
 
   async tokenizer(): Promise<Tokenizer> {
-    this.#tokenizer ??= Tokenizer.load(join(this.directory, 'tokenizer'))
+    this.#tokenizer ??= Tokenizer.load(join(this.directory, 'tokenizer')).catch((error: unknown) => {
+      // It may be there the next time.
+      this.#tokenizer = undefined
+      throw error
+    })
     return this.#tokenizer
   }
 
@@ -105,21 +129,19 @@ export class SampleIndex {
     const files = await this.#journalFiles(view)
     const total = files.reduce((sum, { size }) => sum + size, 0)
     await this.#forgetRewritten(files)
+    if (view.status !== 'running') await this.store.checked(resumesOf(view))
     await this.#reasons.refresh()
     const last = files.at(-1)?.iteration ?? -1
     const isOver = view.status !== 'running'
     const waiting = files.filter(({ iteration }) => !this.store.sealed.has(iteration))
     const sizes = waiting.map(({ iteration, size }) => `${iteration}:${size}`).join()
-    if (sizes === this.#openSizes && waiting.length < 64 && !isOver === this.#wasRunning) return
-    this.#openSizes = sizes
-    this.#wasRunning = !isOver
-    this.#dropOpen()
+    if (sizes === this.#openSizes && !isOver === this.#wasRunning) return
     let done = total - waiting.reduce((sum, { size }) => sum + size, 0)
     const started = performance.now()
-    const before = this.store.columns.rows
+    const before = this.store.stored
     const report = (state: 'building' | 'ready', problem: string | null = this.#progress.problem): void => {
       const seconds = (performance.now() - started) / 1000
-      const made = this.store.columns.rows - before
+      const made = this.store.stored - before
       this.#progress = {
         state,
         samples: this.visible,
@@ -131,54 +153,87 @@ export class SampleIndex {
     }
     report('building', null)
     const open: OpenRow[] = []
+    let whole: WholeIteration[] = []
+    let count = 0
+    // Rows in progress are shown until those that take their place are read.
+    const save = async (): Promise<void> => {
+      this.#dropOpen()
+      for (const { iteration, size, rows } of whole) {
+        for (const { number, text } of rows) this.store.add(number, text)
+        this.store.seal({ iteration, size })
+        this.#reasons.forget(iteration)
+      }
+      whole = []
+      count = 0
+      await this.store.save()
+      this.visible = this.store.stored
+    }
     let canSeal = !this.store.isReader
     for (const { iteration, size } of waiting) {
       if (this.#closed) return
       const { rows, ended, problem } = await this.#rowsOf(view, iteration)
       done += size
       if (problem !== undefined) report('building', problem)
-      canSeal &&= ended && (iteration <= last - settledAfter || (isOver && iteration < last))
+      // The last one of a run that may go on may be written to again.
+      const isSettled = iteration <= last - settledAfter || (isOver && iteration < last) || view.status === 'finished'
+      canSeal &&= ended && isSettled
       if (canSeal) {
-        for (const { number, text } of rows) this.store.add(number, text)
-        this.store.seal({ iteration, size })
-        this.#reasons.forget(iteration)
+        whole.push({ iteration, size, rows })
+        count += rows.length
       } else open.push(...rows)
-      if (this.store.unsaved < rowsAtOnce) continue
-      await this.store.save()
-      this.visible = this.store.stored
+      if (count < rowsAtOnce) continue
+      await save()
       report('building')
       await pause()
     }
-    await this.store.save()
-    for (const { number } of open) this.store.columns.add(number)
-    this.#open = open
-    this.visible = this.store.columns.rows
+    this.#swapping = save().then(() => {
+      for (const { number } of open) this.store.columns.add(number)
+      this.#open = open
+      this.visible = this.store.columns.rows
+    })
+    await this.#swapping
+    this.#openSizes = sizes
+    this.#wasRunning = !isOver
     report('ready')
   }
 
   #wasRunning = true
 
   #dropOpen(): void {
+    this.generation++
     this.visible = this.store.stored
     this.store.columns.truncate(this.store.stored)
     this.#open = []
   }
 
   /** Files of the journal with their sizes. Those that were sealed are only looked at again where a run was resumed. */
-  async #journalFiles({ events }: RunView): Promise<{ iteration: number; size: number }[]> {
+  async #journalFiles(view: RunView): Promise<{ iteration: number; size: number }[]> {
     const { journal } = runPaths(this.directory)
-    const names = await readdir(journal).catch((): string[] => [])
-    const iterations = names.flatMap(name => /^(\d{6,})\.jsonl$/.exec(name)?.[1] ?? []).map(Number)
-    iterations.sort((a, b) => a - b)
+    // A directory without a new file has the same ones as before. It is looked at before it is listed.
+    const { mtimeNs = 0n } = (await stat(journal, { bigint: true }).catch(() => undefined)) ?? {}
+    if (this.#journal.seen !== mtimeNs) {
+      const names = await readdir(journal).catch((): string[] => [])
+      const iterations = names.flatMap(name => /^(\d{6,})\.jsonl$/.exec(name)?.[1] ?? []).map(Number)
+      // A file that is added within the same tick of the clock does not change the time: it is listed again.
+      const isOld = BigInt(Date.now()) * 1_000_000n - mtimeNs > clockTick
+      this.#journal = { seen: isOld ? mtimeNs : -1n, iterations: iterations.sort((a, b) => a - b) }
+    }
+    // A run that goes on may still write to what it was resumed from: it is looked at again when it is over.
+    const [resumes, isRunning] = [resumesOf(view), view.status === 'running']
+    const checked = `${resumes} ${isRunning ? 'running' : 'over'}`
+    const all = checked !== this.#checked && (isRunning || resumes !== this.store.checkedResumes)
+    this.#checked = checked
+    const { iterations } = this.#journal
+    const sizeOf = async (iteration: number): Promise<number> =>
+      (await stat(join(journal, `${String(iteration).padStart(6, '0')}.jsonl`)).catch(() => ({ size: 0 }))).size
     const found: { iteration: number; size: number }[] = []
-    const resumes = String(events.filter(({ kind }) => kind === 'resumed' || kind === 'started').length)
-    const all = resumes !== this.#checked
-    this.#checked = resumes
-    for (const iteration of iterations) {
-      const known = all ? undefined : this.store.sealed.get(iteration)
-      const path = join(journal, `${String(iteration).padStart(6, '0')}.jsonl`)
-      const size = known ?? (await stat(path).catch(() => ({ size: 0 }))).size
-      found.push({ iteration, size })
+    for (let from = 0; from < iterations.length; from += statsAtOnce) {
+      const some = iterations.slice(from, from + statsAtOnce)
+      const known = some.map(iteration => (all ? undefined : this.store.sealed.get(iteration)))
+      const sizes = known.includes(undefined)
+        ? await Promise.all(some.map((iteration, i) => known[i] ?? sizeOf(iteration)))
+        : (known as number[])
+      for (const [i, iteration] of some.entries()) found.push({ iteration, size: sizes[i]! })
     }
     return found
   }
@@ -189,7 +244,7 @@ export class SampleIndex {
     const changed = [...this.store.sealed].filter(([iteration, size]) => now.get(iteration) !== size)
     if (changed.length === 0) return
     this.#dropOpen()
-    this.#openSizes = ''
+    this.#openSizes = undefined
     await this.store.forgetFrom(Math.min(...changed.map(([iteration]) => iteration)))
     this.visible = this.store.stored
   }
@@ -201,6 +256,7 @@ export class SampleIndex {
   ): Promise<{ rows: OpenRow[]; ended: boolean; problem: string | undefined }> {
     const settings = (view.config.config ?? {}) as SamplingSettings
     try {
+      const { journalledSamples } = await journalReading()
       const { samples, ended } = await journalledSamples(view.journal as Journal, iteration, settings)
       const tokenizer = await this.tokenizer()
       const decode = (ids: Int32Array): Promise<string> => tokenizer.decode(ids, { skipSpecialTokens: true })
@@ -220,7 +276,7 @@ export class SampleIndex {
     }
   }
 
-  #numbersOf(iteration: number, one: Awaited<ReturnType<typeof journalledSamples>>['samples'][number]): NumberRow {
+  #numbersOf(iteration: number, one: JournalledSample): NumberRow {
     const { promptId, sample, outcome, reward, trained } = one
     const finish = outcome.kind === 'completed' ? outcome.finishReason : outcome.kind
     const scored = reward?.kind === 'scored' ? reward : undefined
@@ -252,6 +308,11 @@ export class SampleIndex {
     // A byte holds the place; there are a dozen reasons.
     return reasons.length < 250 ? reasons.push(reason) - 1 : 254
   }
+}
+
+/** How often a run began or went on: each time it may write iterations again. */
+function resumesOf({ events }: RunView): number {
+  return events.filter(({ kind }) => kind === 'resumed' || kind === 'started').length
 }
 
 const empty: IndexProgress = {

@@ -17,25 +17,29 @@ export interface SearchOptions {
 
 /** Marks the rows whose prompt or response has the text. Resolves to whether everything was searched. */
 export async function searchTexts(options: SearchOptions, matches: Uint8Array): Promise<boolean> {
-  const { file, bytes, deadline } = options
+  const { columns, rows, file, bytes, deadline } = options
   const needle = Buffer.from(options.needle.toLowerCase())
   const overlap = needle.length - 1
   const block = Buffer.allocUnsafe(blockBytes + overlap)
+  // A byte is found faster than a text of one byte.
+  const wanted = needle.length === 1 ? needle[0]! : needle
   for (let start = Math.max(0, bytes - blockBytes); ; start = Math.max(0, start - blockBytes)) {
     const length = Math.min(bytes - start, blockBytes + overlap)
     if (length <= 0) return true
     const { bytesRead } = await file.read(block, 0, length, start)
     const piece = block.subarray(0, bytesRead)
-    for (let at = piece.indexOf(needle); at >= 0; )
-      at = piece.indexOf(needle, mark(options, start + at, matches) - start)
+    let row = lastStart(columns, rows, start)
+    for (let at = piece.indexOf(wanted); at >= 0; ) {
+      row = lastStart(columns, rows, start + at, row)
+      at = piece.indexOf(wanted, mark(options, start + at, row, matches) - start)
+    }
     if (start === 0) return true
     if (performance.now() > deadline) return false
   }
 }
 
-/** Marks the row or the group that a byte belongs to, and gives the next byte to look at. */
-function mark({ columns, rows }: SearchOptions, at: number, matches: Uint8Array): number {
-  const row = lastStart(columns, rows, at)
+/** Marks the row or the group that a byte belongs to, and gives the next byte to look at. `row` is the last that begins before it. */
+function mark({ columns, rows }: SearchOptions, at: number, row: number, matches: Uint8Array): number {
   const end = row < 0 ? -1 : columns.at(row, 'foldAt') + columns.at(row, 'foldBytes')
   if (at < end) {
     matches[row] = 1
@@ -52,9 +56,10 @@ function mark({ columns, rows }: SearchOptions, at: number, matches: Uint8Array)
   return columns.at(first, 'foldAt')
 }
 
-/** The last row whose response begins at or before a byte; -1 where there is none. */
-function lastStart(columns: SampleColumns, rows: number, at: number): number {
-  let [low, high] = [0, rows]
+/** The last row whose response begins at or before a byte; -1 where there is none. `known` is a row that does, or -1: often the next is it. */
+function lastStart(columns: SampleColumns, rows: number, at: number, known = -1): number {
+  for (let row = known; row < known + 4; row++) if (row + 1 >= rows || columns.at(row + 1, 'foldAt') > at) return row
+  let [low, high] = [known + 1, rows]
   while (low < high) {
     const middle = (low + high) >>> 1
     if (columns.at(middle, 'foldAt') <= at) low = middle + 1

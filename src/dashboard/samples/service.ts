@@ -52,6 +52,8 @@ export type Answered =
   | { readonly id: number; readonly error: string; readonly status: number }
 
 export interface SampleService {
+  /** Whether it answers nothing any more. */
+  readonly hasFailed: boolean
   ask<N extends QuestionName>(name: N, asked: Questions[N]['asked']): Promise<Questions[N]['answer']>
   close(): Promise<void>
 }
@@ -67,6 +69,7 @@ async function serviceHere(directory: string): Promise<SampleService> {
   const { IndexAnswers } = await import('./answers.js')
   const answers = await IndexAnswers.open(directory)
   return {
+    hasFailed: false,
     ask: async (name, asked) => (await answers.answer(name, asked)) as never,
     close: () => answers.close(),
   }
@@ -125,8 +128,11 @@ export class SampleServices {
 
   async of(directory: string): Promise<SampleService> {
     const known = this.#open.get(directory)
+    // One that ended, such as for want of memory, is begun again by the next question.
+    const hasFailed = known !== undefined && (await known.catch(() => ({ hasFailed: true }))).hasFailed
+    if (hasFailed && this.#open.get(directory) === known) this.#open.delete(directory)
+    const service = this.#open.get(directory) ?? openSampleService(directory)
     this.#open.delete(directory)
-    const service = known ?? openSampleService(directory)
     this.#open.set(directory, service)
     service.catch(() => this.#open.delete(directory))
     for (const [oldest, opened] of this.#open) {

@@ -4,14 +4,15 @@
  * - `columns.bin`: the numbers, in segments that are added whole; each says which iterations it has and how long their files were
  * - `texts.bin`: ids and texts of prompts, and texts of responses; `places.bin`: where those of a row lie
  * - `folded.bin`: the same texts in lower case, to be searched
+ * - `checked`: how often the run had begun or gone on when all its journal files were last found as long as the segments say
  *
  * Iterations are added in their order once nothing more happens to them. The index may be deleted at any time.
  */
-import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises'
+import { type FileHandle, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { type Lock, makeDirectory, tryLock } from '../../files/index.js'
+import { type Lock, makeDirectory, tryLock, writeFileAtomic } from '../../files/index.js'
 import { runPaths } from '../../run/index.js'
 import { SampleColumns } from './columns.js'
 
@@ -55,12 +56,14 @@ export class SampleStore {
   #segments: { readonly end: number; readonly rows: number; readonly header: Header }[] = []
   #texts = 0
   #folded = 0
+  #checkedResumes: number | undefined
   #pending: { texts: Buffer[]; folded: Buffer[]; places: Buffer[]; iterations: [number, number][] } = emptyPending()
   #pendingTexts = 0
   #pendingFolded = 0
   #lastPrompt: { iteration: number; promptId: string; at: number; idBytes: number; bytes: number } | undefined
 
   private constructor(
+    private readonly directory: string,
     private readonly files: Files,
     private readonly lock: Lock | undefined,
     private readonly temporary: string | undefined,
@@ -74,7 +77,7 @@ export class SampleStore {
     const { directory, lock } = found ?? { directory: temporary!, lock: undefined }
     const mode = lock || temporary !== undefined ? 'a+' : 'r'
     const files = await openFiles(directory, mode)
-    const store = new SampleStore(files, lock, temporary)
+    const store = new SampleStore(directory, files, lock, temporary)
     await store.#load()
     return store
   }
@@ -165,6 +168,17 @@ export class SampleStore {
     await this.#cut()
   }
 
+  /** How often the run had begun when the journal was last compared with the index, and neither was written to after that. */
+  get checkedResumes(): number | undefined {
+    return this.#checkedResumes
+  }
+
+  async checked(resumes: number): Promise<void> {
+    if (this.isReader || resumes === this.#checkedResumes) return
+    this.#checkedResumes = resumes
+    await writeFileAtomic(join(this.directory, 'checked'), Buffer.from(`${resumes}\n`))
+  }
+
   /** Id and texts of stored rows. */
   async texts(row: number, { most }: { most: number }): Promise<TextEntry> {
     const { buffer: place } = await this.files.places.read(Buffer.alloc(placeBytes), 0, placeBytes, row * placeBytes)
@@ -195,6 +209,8 @@ export class SampleStore {
 
   /** Segments up to the first that is torn or damaged. */
   async #load(): Promise<void> {
+    const checked = await readFile(join(this.directory, 'checked'), 'utf8').catch(() => undefined)
+    if (checked !== undefined) this.#checkedResumes = Number(checked)
     const { size } = await this.files.columns.stat()
     for (let at = 0; at < size; ) {
       const found = await readSegment(this.files.columns, at, size)

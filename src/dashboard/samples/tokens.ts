@@ -2,9 +2,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Tokenizer } from '../../text/index.js'
-import { type ReplayedExperience, replayedExperiences, type Trajectory, trajectoryFile } from '../../train/index.js'
+import type { ReplayedExperience, Trajectory } from '../../train/index.js'
 import { type TokenNumber, type TokensAnswer, tokenNumbers } from '../api.js'
 import { recordOf } from './detail.js'
+import { journalReading } from './journal-reading.js'
 import { parseSampleId } from './query.js'
 import type { SampleIndex } from './sample-index.js'
 
@@ -29,6 +30,7 @@ export async function askTokens(index: SampleIndex, { id }: { id: string }): Pro
   }
   const { inference, sampled } = found
   const { iteration } = parseSampleId(id)
+  const { replayedExperiences } = await journalReading()
   const one = await replayedExperiences(index.directory, iteration)
     .then(({ experiences }) =>
       joined(
@@ -90,6 +92,7 @@ async function savedNumbers(
   tokens: ArrayLike<number>,
 ): Promise<Pick<TokensAnswer, 'numbers' | 'missing' | 'notes'> | undefined> {
   const { iteration, sample, promptId } = parseSampleId(id)
+  const { trajectoryFile } = await journalReading()
   const text = await readFile(join(directory, 'trajectories', trajectoryFile(iteration)), 'utf8').catch(() => '')
   for (const line of text.split('\n')) {
     if (!line.includes(JSON.stringify(promptId))) continue
