@@ -1,28 +1,25 @@
 import { z } from 'zod'
-import type { JobMeasures } from '../distributed/index.js'
+import type { DeviceChoice, JobMeasures } from '../distributed/index.js'
 import { InputError } from '../errors/index.js'
 import { bytesText } from '../progress/index.js'
 import { packageRoot, readBridgeRecord } from '../setup/index.js'
 import type { Device } from '../tensor/index.js'
+import { deviceFlag, devicesFlag } from './device-flag.js'
 import { type Check, checkArithmetic, type TensorRoom } from './doctor-checks.js'
 import { explain } from './explain.js'
 import { flagHelp, readFlags, toggle } from './flags.js'
 
 const flags = z.object({
   json: toggle('one JSON object instead of lines'),
-  devices: z.coerce
-    .number()
-    .int()
-    .min(2)
-    .max(1024)
-    .optional()
-    .describe('measure this many ranks of this machine, each and together'),
+  device: deviceFlag,
+  devices: devicesFlag,
 })
 
-export const help = `Usage: whetstone doctor [--json] [--devices N]
+export const help = `Usage: whetstone doctor [--json] [--devices RANKS]
 
 Shows the installation (Node, libtorch and why this one, devices, threads, BLAS, operators) and checks that a
 matrix product and a backward pass give the right numbers on every device. Exit code 1 when something is wrong.
+With --devices, or under torchrun, Slurm or Kubernetes, it also measures the ranks, each and together.
 
 ${flagHelp(flags)}
 `
@@ -38,24 +35,32 @@ interface Diagnosis {
   blas?: string
   operators?: number
   checks: Check[]
-  /** With `--devices`. */
+  /** With `--devices`, or under a launcher. */
   ranks?: JobMeasures
 }
 
 export async function run(args: string[]): Promise<number> {
-  const { json, devices } = readFlags(args, flags)
+  const { json, device, devices } = readFlags(args, flags)
   const diagnosis = await examine(() => import('../tensor/index.js'))
-  if (devices !== undefined && diagnosis.ok) diagnosis.ranks = await measure(devices)
+  if (diagnosis.ok) {
+    const ranks = await measure({ device, devices })
+    if (ranks) diagnosis.ranks = ranks
+  }
   console.log(json ? JSON.stringify(diagnosis, null, 2) : describe(diagnosis))
   return diagnosis.ok ? 0 : 1
 }
 
-async function measure(devices: number): Promise<JobMeasures> {
-  const { measureRanks, Ranks } = await import('../distributed/index.js')
-  const ranks = await Ranks.of({ devices })
+/** Undefined for one process alone, where nothing else was asked for. */
+async function measure(choice: DeviceChoice): Promise<JobMeasures | undefined> {
+  const { launchedRank, measureRanks, Ranks } = await import('../distributed/index.js')
+  if (choice.devices === undefined && !launchedRank(process.env)) return undefined
+  const ranks = await Ranks.of(choice)
   try {
     const world = await ranks.world()
-    if (!world) throw new InputError('--devices: one process alone; give the number of ranks')
+    if (!world)
+      throw new InputError(`--devices ${JSON.stringify(choice.devices)} is one process alone on ${ranks.device}`, {
+        remedy: 'Give the number of ranks, at least 2.',
+      })
     return await measureRanks(world)
   } finally {
     await ranks.close()

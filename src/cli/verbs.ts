@@ -127,7 +127,7 @@ export function hasRanks([name = '', ...rest]: readonly string[]): boolean {
 }
 
 const rankVerbs: ReadonlySet<string> = new Set([
-  ...['sft', 'rl', 'dpo', 'pipeline', 'generate', 'score', 'experience', 'eval', 'serve'],
+  ...['sft', 'rl', 'dpo', 'pipeline', 'generate', 'score', 'experience', 'eval', 'serve', 'doctor'],
 ])
 
 /** Names of such verbs. */

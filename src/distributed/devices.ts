@@ -1,7 +1,8 @@
-/** The option `devices`: how many ranks a command has, and where each of them computes. Pure. */
+/** The option `devices`: how many ranks a command has, and where each of them computes. */
 import { z } from 'zod'
 import { InputError } from '../errors/index.js'
 import { backend, type Device, hasCollectives, resolveDevice } from '../tensor/index.js'
+import type { LaunchedRank } from './environment.js'
 
 export const devicesOption = z
   .union([z.literal('all'), z.int().min(1).max(1024), z.array(z.int().min(0).max(1023)).min(1).max(1024)], {
@@ -78,12 +79,18 @@ function onGpus(devices: Devices, gpus: number): Device[] {
   return numbers.map(index => `cuda:${index}` as Device)
 }
 
-/** How many ranks there will be, and how many of them share a device, on whatever machine it is. */
+/** How many ranks there will be, and how many of them share a device, on whatever machine it is. A launcher has decided it. */
 export function plannedRanks(
   { device = 'auto', devices = 1 }: DeviceChoice,
   { gpus }: Pick<Machine, 'gpus'> = thisMachine(),
+  launched?: Pick<LaunchedRank, 'size' | 'localSize'>,
 ): { ranks: number; sharing: number } {
   const onGpus = device === 'auto' ? gpus > 0 : device !== 'cpu'
+  if (launched) {
+    const { size, localSize } = launched
+    if (!onGpus) return { ranks: size, sharing: localSize }
+    return { ranks: size, sharing: gpus === 0 || hasOwnGpu({ gpus, localSize }) ? 1 : Math.ceil(localSize / gpus) }
+  }
   if (Array.isArray(devices)) {
     const counts = devices.map(one => devices.filter(other => other === one).length)
     return { ranks: devices.length, sharing: Math.max(...counts) }
@@ -91,6 +98,10 @@ export function plannedRanks(
   const ranks = devices === 'all' ? (onGpus ? Math.max(1, gpus) : 1) : devices
   return { ranks, sharing: onGpus ? 1 : ranks }
 }
+
+/** With one visible GPU and several ranks, the launcher shows each rank its own. */
+export const hasOwnGpu = ({ gpus, localSize }: { gpus: number; localSize: number }): boolean =>
+  gpus >= localSize || (gpus === 1 && process.env.CUDA_VISIBLE_DEVICES !== undefined)
 
 /** What carries the collectives of such ranks: NCCL refuses two of them on one GPU. */
 export const backendOf = (devices: readonly Device[]): 'gloo' | 'nccl' =>

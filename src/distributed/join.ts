@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { InputError } from '../errors/index.js'
 import { backend, type Device, hasCollectives, resolveDevice, Store, threads } from '../tensor/index.js'
-import { type DeviceChoice, devicesProblem } from './devices.js'
+import { type DeviceChoice, devicesProblem, hasOwnGpu } from './devices.js'
 import { type Environment, isLoopback, type LaunchedRank } from './environment.js'
 import { RankError } from './errors.js'
 import { defaultLimitMs, type RankOptions } from './rank.js'
@@ -110,10 +110,6 @@ function refuseDevices({ localSize, size }: LaunchedRank, choice: DeviceChoice):
       `devices: ${JSON.stringify(devices)}, and the launcher started ${localSize} ranks on this machine; leave devices out`,
     )
 }
-
-/** With one visible GPU and several ranks, the launcher shows each rank its own. */
-const hasOwnGpu = ({ gpus, localSize }: { gpus: number; localSize: number }): boolean =>
-  gpus >= localSize || (gpus === 1 && process.env.CUDA_VISIBLE_DEVICES !== undefined)
 
 function deviceOf({ device }: Settings, { localRank, gpus }: { localRank: number; gpus: number }): Device {
   if (device === 'cpu') return device

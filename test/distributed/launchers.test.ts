@@ -65,4 +65,10 @@ test('devices: which ranks compute where', () => {
   expect(plannedRanks({ device: 'cpu', devices: 2 }, laptop)).toEqual({ ranks: 2, sharing: 2 })
   expect(plannedRanks({ device: 'cuda', devices: 8 }, laptop)).toEqual({ ranks: 8, sharing: 1 })
   expect(plannedRanks({ devices: [0, 0] }, box)).toEqual({ ranks: 2, sharing: 2 })
+  // A launcher has decided, for machines that this one does not know.
+  const job = { size: 32, localSize: 8 }
+  expect(plannedRanks({ device: 'cpu' }, box, job)).toEqual({ ranks: 32, sharing: 8 })
+  expect(plannedRanks({}, { gpus: 8 }, job)).toEqual({ ranks: 32, sharing: 1 })
+  expect(plannedRanks({}, box, job)).toEqual({ ranks: 32, sharing: 2 })
+  expect(plannedRanks({ device: 'cuda' }, laptop, job)).toEqual({ ranks: 32, sharing: 1 })
 })

@@ -8,6 +8,7 @@ import { tinyDirectory, trainSteps, weightsOf } from '../support/distributed.js'
 import { completed } from '../support/generation.js'
 import { sequences, temporary } from '../support/models.js'
 import { startRanks } from '../support/ranks.js'
+import { widerDirectory } from '../support/tiny-model.js'
 
 let directory: string
 beforeAll(async () => {
@@ -45,8 +46,10 @@ async function expectAsOneProcess(world: World): Promise<void> {
  */
 async function expectSamplesOfOneEngine(world: World): Promise<void> {
   const options = { role: 'language', dtype: onCuda ? 'bfloat16' : 'float32' } as const
-  const one = await LocalModel.load(directory, { ...options, device })
-  const ranks = await DistributedModel.load<'language'>(world, directory, options)
+  // Heads of a size that kernels have.
+  const wider = await widerDirectory()
+  const one = await LocalModel.load(wider, { ...options, device })
+  const ranks = await DistributedModel.load<'language'>(world, wider, options)
   const alone = new LocalEngine(one, { eosIds: [2], cacheBytes: 1 << 24 })
   const together = await DistributedGenerator.open(ranks, { eosIds: [2], cacheBytes: 1 << 24 })
   const sampled = async (engine: Generator) => {

@@ -48,4 +48,9 @@ test('a job that is not whole is refused by what is missing', async () => {
     'rank 1 has not come within 3 s',
   )
   await expect(startRanks(2, { others: { rank: 5 } })).rejects.toThrow(/rank 5 .* came to a job of 2 ranks/)
+  await expect(startRanks(2, { mistake: 'is of another build' })).rejects.toThrow(
+    new RegExp(
+      `^rank 1 \\(.*\\) is of another build: arch pdp11, rank 0 has ${process.arch}\\. Install the same versions`,
+    ),
+  )
 })

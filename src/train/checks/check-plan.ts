@@ -13,7 +13,7 @@ import {
   type PromptRow,
   whyEmpty,
 } from '../../data/index.js'
-import { type DeviceChoice, plannedRanks } from '../../distributed/index.js'
+import { type DeviceChoice, launchedRank, plannedRanks } from '../../distributed/index.js'
 import { InputError, refuse } from '../../errors/index.js'
 import { promptLimit } from '../../experience/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Projection, type Role } from '../../model/index.js'
@@ -106,7 +106,7 @@ export async function checkModels(
   }
   planned.push(...(await rewardModels(plan, commits?.rewards)))
   const choice = { device: plan.device, devices: plan.devices }
-  const { ranks, sharing } = plannedRanks(choice)
+  const { ranks, sharing } = plannedRanks(choice, undefined, launchedRank(process.env))
   // Each rank has its part of the sequences; those of a pair stay together.
   const { groupSize = 1 } = plan
   const ofRank = { ...plan, sequences: groupSize * Math.ceil(plan.sequences / groupSize / ranks) }

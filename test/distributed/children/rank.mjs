@@ -22,6 +22,7 @@ const mistakes = {
   }),
 }
 const handlers = mistakes[process.argv[4]]
+if (process.argv[4] === 'is of another build') Object.defineProperty(process, 'arch', { value: 'pdp11' })
 try {
   await serveRank({ ...JSON.parse(process.argv[3]), ...(handlers && { handlers }) })
   process.exit(0)
