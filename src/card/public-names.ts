@@ -3,6 +3,8 @@ import { basename, dirname, isAbsolute, win32 } from 'node:path'
 
 /** Options that say where a run computed, and not what it trained. A generator has addresses of servers, and flags of any kind. */
 const leftOut = new Set(['output', 'generator', 'device', 'rewardWorkers', 'rewardPatienceMinutes', 'loggers'])
+/** A run has this section only where it was given, also with default values alone, so it is shown whole. */
+const shownWhole = 'lora'
 const secret = /(api.?key|secret|password|credential|authorization|headers?|^token$|.token$)/i
 
 /**
@@ -42,8 +44,9 @@ export function publicConfig(
     Object.fromEntries(
       Object.entries(values).flatMap(([key, value]) => {
         const path = `${prefix}${key}`
-        if (value === undefined || leftOut.has(path) || secret.test(key) || !given(path)) return []
-        return [[key, isPlain(value) ? kept(value, `${path}.`) : publicValue(value)]]
+        if (value === undefined || leftOut.has(path) || secret.test(key)) return []
+        if (path !== shownWhole && !given(path)) return []
+        return [[key, isPlain(value) && path !== shownWhole ? kept(value, `${path}.`) : publicValue(value)]]
       }),
     )
   return kept(config, '')

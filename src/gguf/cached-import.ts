@@ -1,10 +1,10 @@
 /**
  * GGUF files where a model directory is expected: each content is imported once, into a directory of the cache that is named after its
- * checksum. A file that changes is another content.
+ * checksum. A file that changes is another content. The model in it has the name of the file, which adapters and cards show.
  */
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { systemProblem } from '../errors/index.js'
 import { cacheDirectory, fileSha256, recoverDirectory, writeDirectoryAtomic, writeFileAtomic } from '../files/index.js'
@@ -13,11 +13,11 @@ import { partPaths } from './file.js'
 import { importGguf } from './import.js'
 
 /** Counts changes of what an import writes: directories of another one are made again. */
-const edition = 1
+const edition = 2
 const recordName = 'import.json'
 
-/** Name and size of every file of an import. */
-const record = z.object({ edition: z.literal(edition), files: z.record(z.string(), z.number()) })
+/** The name of the model, and name and size of every file of it. */
+const record = z.object({ edition: z.literal(edition), name: z.string(), files: z.record(z.string(), z.number()) })
 
 export interface CachedImport {
   readonly directory: string
@@ -40,30 +40,43 @@ export async function cachedImport(path: string, options: CachedImportOptions = 
   const sha256 = await checksumOf(path, folder)
   const directory = join(folder, sha256.slice(0, 32))
   await recoverDirectory(directory)
-  if (!(await isWhole(directory))) {
+  const there = await wholeModel(directory)
+  const name = there ?? modelName(path)
+  if (there === undefined) {
     onImport?.()
     await mkdir(folder, { recursive: true })
     // Whole before it has its name: another process may look for it at any time.
     await writeDirectoryAtomic(
       directory,
       async at => {
-        const out = join(at, 'model')
+        const out = join(at, name)
         await importGguf(path, { out, signal, onProgress })
-        await writeFile(join(at, recordName), JSON.stringify({ edition, files: await sizesIn(out) }))
+        await writeFile(join(at, recordName), JSON.stringify({ edition, name, files: await sizesIn(out) }))
       },
       { replaces: () => true },
     )
   }
-  return { directory: join(directory, 'model'), sha256 }
+  return { directory: join(directory, name), sha256 }
 }
 
-async function isWhole(directory: string): Promise<boolean> {
+/** `mine` of `mine.gguf` and of `mine-00001-of-00002.gguf`. */
+function modelName(path: string): string {
+  const stem = basename(path)
+    .replace(/\.gguf$/i, '')
+    .replace(/-\d{5}-of-\d{5}$/, '')
+  return /^\w[\w.-]*$/.test(stem) && stem !== recordName ? stem : 'model'
+}
+
+/** The name of the model that a directory holds, where it holds all of its files. */
+async function wholeModel(directory: string): Promise<string | undefined> {
   const read = record.safeParse(
     await readFile(join(directory, recordName), 'utf8')
       .then(JSON.parse)
       .catch(() => undefined),
   )
-  return read.success && JSON.stringify(await sizesIn(join(directory, 'model'))) === JSON.stringify(read.data.files)
+  if (!read.success) return undefined
+  const { name, files } = read.data
+  return JSON.stringify(await sizesIn(join(directory, name))) === JSON.stringify(files) ? name : undefined
 }
 
 async function sizesIn(directory: string): Promise<Record<string, number>> {

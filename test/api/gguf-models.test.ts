@@ -1,8 +1,9 @@
 /** A GGUF file where a model is named: imported once, recorded by its checksum, and compared when a run goes on. */
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { modelCard } from '../../src/card/index.js'
 import { exportGguf } from '../../src/gguf/index.js'
 import { generate, sft } from '../../src/index.js'
 import { Run } from '../../src/run/index.js'
@@ -28,7 +29,7 @@ test('the file is imported once for all who name it, and again where the import 
   const first = await cli(['sft', '--config', config])
   expect(first.stderr).toContain(`Importing ${file} into the cache.`)
   const [directory] = imports()
-  const weights = join(cache, 'gguf', directory!, 'model/model.safetensors')
+  const weights = join(cache, 'gguf', directory!, 'small/model.safetensors')
   const made = statSync(weights).mtimeMs
   const second = await cli(['sft', '--config', config, '--output', fresh('second')])
   expect({ code: second.code, stderr: second.stderr }).toMatchObject({ code: 0 })
@@ -41,6 +42,17 @@ test('the file is imported once for all who name it, and again where the import 
   rmSync(weights)
   expect((await cli(['sft', '--config', config, '--output', fresh('fourth')])).code).toBe(0)
   expect(existsSync(weights)).toBe(true)
+  const renamed = join(temporaryDirectory(), 'another.gguf')
+  copyFileSync(file, renamed)
+  expect((await cli(['sft', '--config', config, '--model', renamed, '--output', fresh('fifth')])).code).toBe(0)
+  expect(imports()).toEqual([directory])
+})
+
+test('the card of a model and its adapter name the file', async () => {
+  const output = fresh('named')
+  await sft({ ...options, output, maxSteps: 1, lora: {}, keep: 'adapters' })
+  expect(readFileSync(join(output, 'final_adapter/adapter_config.json'), 'utf8')).toContain('/small"')
+  expect((await modelCard(output)).text).toContain('- Base model: small\n')
 })
 
 test('a run records the checksum, and refuses to go on with another file of the name', async () => {

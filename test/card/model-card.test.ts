@@ -114,4 +114,7 @@ test('names without paths', () => {
     d: [{ token: 't', path: '/q/r' }],
   }
   expect(publicConfig(config, origins)).toEqual({ a: ['y.jsonl'], b: { url: '(an address)' }, d: [{ path: 'r' }] })
+  // An adapter whose options are all defaults is an adapter.
+  const lora = { rank: 16, alpha: 32 }
+  expect(publicConfig({ lora }, { 'lora.rank': 'default', 'lora.alpha': 'default' })).toEqual({ lora })
 })
