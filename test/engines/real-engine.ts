@@ -22,7 +22,7 @@ export function describeRealEngine(real: RealEngine): void {
       seeds,
       // Through the server's other processes and the network.
       settleMs: 3000,
-      attempts: 20,
+      attempts: 60,
       update: next => {
         suite.loaded = suite.b
         suite.version = next

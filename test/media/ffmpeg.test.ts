@@ -30,8 +30,8 @@ function install({
     writeFileSync(join(directory, name), code)
     chmodSync(join(directory, name), 0o755)
   }
-  const streams = JSON.stringify({ streams: [{ avg_frame_rate: rate, nb_read_packets: `${frames}` }] })
-  program('ffprobe', `#!/bin/sh\necho '${streams}'\n`)
+  const packets = Array.from({ length: frames }, (_, i) => (i === 0 ? 'K_' : '__'))
+  program('ffprobe', `#!/bin/sh\nprintf '%s\\n' ${[...packets, rate].join(' ')}\n`)
   program(
     'ffmpeg',
     `#!${process.execPath}

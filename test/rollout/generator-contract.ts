@@ -220,7 +220,7 @@ export function generatorContract(
         await expect(collect(generator.generate(requests, { signal: stop.signal }))).rejects.toThrow('enough')
         await idle(generator)
         const reasons = samples.map(({ finishReason }) => finishReason)
-        if (attempts > 1 && reasons.join() === 'length,length,length') return undefined
+        if (attempts > 1 && reasons.slice(1).includes('length')) return undefined
         expect(reasons).toEqual(['length', 'abort', 'abort'])
         return 'tested'
       }, attempts)

@@ -45,7 +45,7 @@ export const randomIds = (next: (below: number) => number, length: number, vocab
  * Repeats what has to happen while a request is under way. On a machine with much else to do the request may be over before it happens:
  * then `attempt` answers undefined, and nothing was tested.
  */
-export async function whileUnderWay<T>(attempt: () => Promise<T | undefined>, most = 20): Promise<T> {
+export async function whileUnderWay<T>(attempt: () => Promise<T | undefined>, most = 60): Promise<T> {
   for (let i = 0; i < most; i++) {
     const found = await attempt()
     if (found !== undefined) return found
