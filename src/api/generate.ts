@@ -26,6 +26,7 @@ import {
   Tokenizer,
   tokenIds,
 } from '../text/index.js'
+import type { MediaSettings } from '../train/index.js'
 import { type ColumnOptions, type InputRow, type InputRows, openInput, promptRow } from './input-rows.js'
 import { locateGiven } from './locate-given.js'
 import { MediaInput, type RowMedia } from './media-input.js'
@@ -63,6 +64,8 @@ export interface GenerateOptions
   readonly tokenizer?: Tokenizer
   /** In place of the one in the model's directory; a model of the program needs it for prompts with images or videos. */
   readonly processor?: MultimodalProcessor
+  /** How images and videos are read, as in a training: bounds on pixels, URLs, the ffmpeg. Not beside `processor`. */
+  readonly media?: MediaSettings
   /** Samples of each prompt. Default 1. */
   readonly n?: number
   /**
@@ -105,6 +108,7 @@ export async function* generate(options: GenerateOptions): AsyncGenerator<Genera
     config,
     directory: local ? undefined : model,
     processor: options.processor,
+    settings: options.media,
     tokenizer: async () => tokenizer ?? noTokenizer(),
     signal,
   })

@@ -4,6 +4,7 @@ import { InputError } from '../errors/index.js'
 import { type ModelConfig, MultimodalProcessor } from '../model/index.js'
 import type { MediaItem } from '../sequence/index.js'
 import { type MediaColumns, type PlacedMedia, placeMedia, type TextPrompt, type Tokenizer } from '../text/index.js'
+import { type MediaSettings, processorOptions } from '../train/index.js'
 import type { InputRow } from './input-rows.js'
 
 /** Images and videos of a row: for each placeholder, for each mark `<image>` or `<video>`, or before the first text of the user. */
@@ -20,6 +21,8 @@ export interface MediaInputOptions {
   readonly directory: string | undefined
   /** In place of the one of the directory. */
   readonly processor: MultimodalProcessor | undefined
+  /** How the processor of the directory reads files. */
+  readonly settings: MediaSettings | undefined
   readonly tokenizer: () => Promise<Tokenizer>
   readonly signal: AbortSignal
 }
@@ -90,12 +93,12 @@ export class MediaInput {
   }
 
   async #load(): Promise<MultimodalProcessor> {
-    const { directory, processor, tokenizer } = this.options
+    const { directory, processor, settings, tokenizer } = this.options
     if (processor) return processor
     if (directory === undefined)
       throw new InputError('processor: missing; a model object needs one for rows with images or videos')
     const encode = async (text: string) => (await tokenizer()).encode(text, { addSpecialTokens: false })
-    return MultimodalProcessor.load(directory, { encode })
+    return MultimodalProcessor.load(directory, { encode, ...processorOptions(settings) })
   }
 
   async #holdsPlaceholders(turns: Exclude<TextPrompt, string>): Promise<boolean> {

@@ -26,6 +26,8 @@ export interface ExperiencePlain {
   rewardWorkers?: ExperienceWritten['rewardWorkers']
   /** prompts per batch; advantages are normalised over a batch @defaultValue `128` */
   rolloutBatchSize?: ExperienceWritten['rolloutBatchSize']
+  /** how images and videos are read */
+  media?: ExperienceInputMedia | undefined
   /** coefficient of the KL to the reference: fixed (coef), or adaptive (coef, target, horizon) */
   klController?: ExperienceWritten['klController']
   /** sampling temperature; 0: greedy decoding @defaultValue `1` */
@@ -124,6 +126,23 @@ export interface ExperienceInput extends ExperiencePlain {
   output: ExperienceWritten['output']
   /** the engine that generates: type local, vllm or sglang, and urls of servers */
   generator?: ExperienceInputGenerator | undefined
+}
+
+type ExperienceWrittenMedia = NonNullable<ExperienceWritten['media']>
+/** how images and videos are read */
+export interface ExperienceInputMedia {
+  /** fewest pixels of an image; smaller ones are enlarged (default: as the model says) */
+  minPixels?: ExperienceWrittenMedia['minPixels']
+  /** most pixels of an image; larger ones are made smaller, so that they have fewer tokens (default: as the model says) */
+  maxPixels?: ExperienceWrittenMedia['maxPixels']
+  /** the same of a frame of a video; of Qwen3-VL, of all its frames together */
+  videoMinPixels?: ExperienceWrittenMedia['videoMinPixels']
+  /** the same of a frame of a video; of Qwen3-VL, of all its frames together */
+  videoMaxPixels?: ExperienceWrittenMedia['videoMaxPixels']
+  /** images and videos by http and https. public: they are fetched, but never from private networks @defaultValue `"refused"` */
+  urls?: ExperienceWrittenMedia['urls']
+  /** the program that reads video files (default: ffmpeg on the PATH) */
+  ffmpeg?: ExperienceWrittenMedia['ffmpeg']
 }
 
 type ExperienceWrittenGenerator = NonNullable<ExperienceWritten['generator']>

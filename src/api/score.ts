@@ -15,6 +15,7 @@ import { count, type Report, silentReport } from '../progress/index.js'
 import { trainedCount } from '../sequence/index.js'
 import type { Device } from '../tensor/index.js'
 import { type ChatMessage, Tokenizer } from '../text/index.js'
+import type { MediaSettings } from '../train/index.js'
 import { type ColumnOptions, type InputRow, type InputRows, openInput } from './input-rows.js'
 import { locateGiven } from './locate-given.js'
 import { MediaInput, type RowMedia } from './media-input.js'
@@ -38,6 +39,8 @@ export interface ScoreRowsOptions extends ColumnOptions {
   readonly tokenizer?: Tokenizer
   /** In place of the one in the model's directory; a model of the program needs it for rows with images or videos. */
   readonly processor?: MultimodalProcessor
+  /** How images and videos are read, as in a training: bounds on pixels, URLs, the ffmpeg. Not beside `processor`. */
+  readonly media?: MediaSettings
   /** A LoRA adapter in PEFT's format. */
   readonly adapter?: string
   readonly device?: Device
@@ -90,7 +93,8 @@ export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, 
   const config = live ? given.config : await readConfig(given)
   const { columns = {} } = options
   const directory = live ? undefined : given
-  const media = new MediaInput({ config, directory, processor: options.processor, tokenizer, signal })
+  const { processor, media: settings } = options
+  const media = new MediaInput({ config, directory, processor, settings, tokenizer, signal })
   const requests = new ScoreInput(config, { chatTemplate, columns, tokenizer, media })
   const read = (row: InputRow): Promise<ScoreRequest> => requests.request(row)
   // Rows are read twice: to be checked, and to be scored.

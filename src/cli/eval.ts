@@ -24,6 +24,7 @@ import { devicesFlag } from './device-flag.js'
 import { modelFlags, samplingFlags } from './engine-flags.js'
 import { choice, directory, file, flagHelp, flagName, integer, number, readFlags, text, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
+import { mediaFlags, mediaOption } from './media-flags.js'
 
 const flags = z.object({
   model: modelFlags.shape.model,
@@ -41,7 +42,7 @@ const flags = z.object({
   ).optional(),
   episode: text('JSON', 'limits of episodes, such as {"turns": 6}').optional(),
   config: file(
-    'a config of rl: its environment, tools, episode, rewards, maxNewTokens and templates are used here; flags win over it',
+    'a config of rl: its environment, tools, episode, rewards, maxNewTokens, media and templates are used here; flags win over it',
   ).optional(),
   metrics: text(
     'NAMES',
@@ -69,6 +70,7 @@ const flags = z.object({
   systemPrompt: text('TEXT', 'system message for conversations without one').optional(),
   chatTemplate: promptTemplateFlag,
   maxBadRows: integer('most bad rows before the command stops; bad rows are skipped', { min: 0 }).default(0),
+  ...mediaFlags.shape,
   device: modelFlags.shape.device,
   devices: devicesFlag,
   seed: samplingFlags.shape.seed,
@@ -123,10 +125,13 @@ export async function run(args: string[]): Promise<number> {
 }
 
 function optionsOf(settings: Settings, trained: Partial<EvaluationOptions>): EvaluationOptions {
-  const { out: _, answers: __, plot: ___, config: ____, columns, data, metrics, tools, episode, ...rest } = settings
+  const { out: _, answers: __, plot: ___, config: ____, columns, data, metrics, tools, episode, ...others } = settings
+  const { minPixels, maxPixels, videoMinPixels, videoMaxPixels, mediaUrls, ffmpeg, ...rest } = others
+  const { media = {} } = mediaOption({ minPixels, maxPixels, videoMinPixels, videoMaxPixels, mediaUrls, ffmpeg })
   const options: EvaluationOptions = {
     ...trained,
     ...rest,
+    media: { ...trained.media, ...media },
     ...(rest.chatTemplate === 'auto' && trained.chatTemplate !== undefined
       ? { chatTemplate: trained.chatTemplate }
       : {}),
@@ -150,7 +155,7 @@ async function sharedWith(config: string | undefined, given: Settings): Promise<
   if (config === undefined) return {}
   const { schema, options } = trainings.rl
   const { values } = fileLayer(config, await readConfigFile(config))
-  const names = [...['environment', 'tools', 'episode', 'rewards', 'maxNewTokens'], ...templateNames]
+  const names = [...['environment', 'tools', 'episode', 'rewards', 'maxNewTokens', 'media'], ...templateNames]
   const layer = { ...fileLayer(config, pick(values, names)) }
   const { config: read } = resolveConfig(
     schema.pick(Object.fromEntries(names.map(name => [name, true])) as Record<string, true> & Record<number, never>),

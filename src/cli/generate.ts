@@ -15,6 +15,7 @@ import {
   usableDevice,
 } from './engine-flags.js'
 import { choice, file, flagHelp, integer, readFlags, toggle } from './flags.js'
+import { mediaFlags, mediaOption } from './media-flags.js'
 import { type Writing, writingOutput } from './writing-output.js'
 
 const flags = engineFlags.extend({
@@ -37,6 +38,7 @@ const flags = engineFlags.extend({
     'left',
   ),
   keepSpecialTokens: toggle('keep special tokens in the text'),
+  ...mediaFlags.shape,
 })
 
 export const help = `Usage: whetstone generate --model DIR --input FILE --output FILE.jsonl [options]
@@ -87,6 +89,7 @@ async function write(settings: Settings, { output, report, signal }: Writing): P
     ...engineOptions(settings),
     ...{ devices: settings.devices, model, data, n, chatTemplate, logprobs, truncateSide, report, signal },
     columns: readColumns(settings.columns),
+    ...mediaOption(settings),
     text: settings.keepSpecialTokens ? 'with-special' : 'plain',
     ...(truncatePrompt === undefined ? {} : { truncatePrompt }),
   })

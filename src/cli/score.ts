@@ -6,6 +6,7 @@ import { columnsFlag, readColumns } from './columns-flag.js'
 import { devicesFlag } from './device-flag.js'
 import { modelFlags, usableDevice } from './engine-flags.js'
 import { choice, file, flagHelp, readFlags } from './flags.js'
+import { mediaFlags, mediaOption } from './media-flags.js'
 import { type Writing, writingOutput } from './writing-output.js'
 
 const flags = modelFlags.extend({
@@ -19,6 +20,7 @@ const flags = modelFlags.extend({
     'on|off',
     'pack sequences without padding, or pad them; the results are the same',
   ).default('on'),
+  ...mediaFlags.shape,
 })
 
 export const help = `Usage: whetstone score --model DIR --input FILE --output FILE.jsonl [options]
@@ -58,6 +60,7 @@ async function write(settings: Settings, { output, report, signal }: Writing): P
   const scores = score({
     ...{ model, data, device, devices: settings.devices, chatTemplate, packing, report, signal },
     columns: readColumns(settings.columns),
+    ...mediaOption(settings),
     ...(adapter === undefined ? {} : { adapter }),
   })
   const total = { rows: 0, tokens: 0 }

@@ -6,7 +6,7 @@ import type { Environment } from '../environment/index.js'
 import { InputError, schemaProblems } from '../errors/index.js'
 import { type RewardEngineOptions, rewardForms } from '../reward/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
-import { environmentShape, type Report } from '../train/index.js'
+import { environmentShape, mediaSchema, type Report } from '../train/index.js'
 import { bleuTokenizers } from './bleu-tokenizers.js'
 
 export const evaluationMetrics = ['perplexity', 'reward', 'accuracy', 'winRate', 'bleu', 'rougeL'] as const
@@ -53,6 +53,7 @@ const evaluationShape = {
   systemPrompt: dataOptionsShape.systemPrompt,
   chatTemplate: dataOptionsShape.chatTemplate,
   maxBadRows: dataOptionsShape.maxBadRows,
+  media: mediaSchema.optional().describe('how images and videos are read'),
   device: z
     .string()
     .regex(devicePattern, expectedDevice)

@@ -17,7 +17,7 @@ import { resolveSampling, type SamplingParams } from '../rollout/index.js'
 import { locateNames, withBase } from '../source/index.js'
 import { requireDevice, resolveDevice } from '../tensor/index.js'
 import { ChatTemplateError, Tokenizer } from '../text/index.js'
-import { loadEnvironment, type Report } from '../train/index.js'
+import { loadEnvironment, processorOptions, type Report } from '../train/index.js'
 import {
   type EvaluationConfig,
   type EvaluationMetric,
@@ -126,7 +126,7 @@ function samplingOf(config: EvaluationConfig): PreparedEvaluation['sampling'] {
   return { seed, maxNewTokens, temperature: temperatureOf(config) }
 }
 
-async function inspectModels({ model, adapter, reference, chatTemplate }: EvaluationConfig) {
+async function inspectModels({ model, adapter, reference, chatTemplate, media }: EvaluationConfig) {
   const named = async (name: 'model' | 'reference', directory: string, adapter?: string) => {
     const found = await withBase({ model: directory, adapter })
     return { name, directory: found.model, adapter: found.adapter }
@@ -150,7 +150,7 @@ async function inspectModels({ model, adapter, reference, chatTemplate }: Evalua
         `${one.name}: ${one.directory}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; use the tokenizer of the model`,
       )
     const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false })
-    const processor = vision && (await MultimodalProcessor.load(one.directory, { encode }))
+    const processor = vision && (await MultimodalProcessor.load(one.directory, { encode, ...processorOptions(media) }))
     found.push({ ...one, context, vocabSize, tokenizer, processor })
   }
   return found

@@ -87,7 +87,7 @@ export async function readFrames(
     throw new MediaError('damaged', `ffmpeg gives ${count} of ${indices.length} frames; the file may be cut off`)
 }
 
-/** True for the frames of these indices. ffmpeg reads sums and nested calls of at most 100 terms, hence a search by halves. */
+/** True for the frames of these indices. ffmpeg refuses a sum of hundreds of terms, so this is a search by halves. */
 function chosen(indices: readonly number[]): string {
   if (indices.length <= 16) return indices.map(index => `eq(n\\,${index})`).join('+')
   const middle = indices.length >> 1

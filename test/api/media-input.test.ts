@@ -205,3 +205,33 @@ test('a model of the program takes a processor, and any path', async () => {
   const found = await all(generate({ ...greedy, model: live, data, processor, n: 2 }))
   expect(found.map(({ ids }) => [...ids!])).toEqual([golden.rows[1]!.greedy_12, golden.rows[1]!.greedy_12])
 })
+
+test('bounds on pixels, URLs and the ffmpeg are options, as in a training', async () => {
+  const { images } = columns(1)
+  const row = { ids: once(prompts[1]!), images }
+  const placeholders = (ids: ArrayLike<number>) => Array.from(ids).filter(id => id === 5).length
+  const [whole] = await all(generate({ model, data: fileOf([row]), ...greedy }))
+  const media = { minPixels: 1, maxPixels: 4 * 28 ** 2 }
+  const [small] = await all(generate({ model, data: fileOf([row]), ...greedy, media }))
+  if (whole?.error || small?.error) throw new Error('no answer')
+  expect(placeholders(whole!.promptIds)).toBe(placeholders(prompts[1]!))
+  expect(placeholders(small!.promptIds)).toBeLessThanOrEqual(4)
+  const [scored] = await all(score({ model, data: fileOf([row]), media }))
+  expect(scored!.tokens).toBe(small!.promptIds.length)
+
+  const output = join(folder, 'bounded.jsonl')
+  const bounds = ['--min-pixels', '1', '--max-pixels', `${4 * 28 ** 2}`]
+  const ran = await cli(['generate', '--model', model, '--input', fileOf([row]), '--output', output, ...bounds])
+  expect(ran.code, ran.output).toBe(0)
+  expect(jsonLines<{ prompt_ids: number[] }>(output)[0]!.prompt_ids).toEqual(Array.from(small!.promptIds))
+
+  const remote = { ids: row.ids, images: ['http://127.0.0.1:1/a.png'] }
+  await expect(all(score({ model, data: fileOf([remote]) }))).rejects.toThrow('URLs of servers are not read')
+  const urls = { urls: 'public' } as const
+  await expect(all(score({ model, data: fileOf([remote]), media: urls }))).rejects.toThrow('127.0.0.1')
+  writeFileSync(join(folder, 'a.mp4'), 'video')
+  const video = { ids: once(prompts[4]!), videos: ['a.mp4'] }
+  await expect(all(score({ model, data: fileOf([video]), media: { ffmpeg: '/nowhere/ffmpeg' } }))).rejects.toThrow(
+    'there is none at /nowhere/ffmpeg',
+  )
+})
