@@ -32,7 +32,8 @@ type RenderOptions = Pick<DataOptions, 'trainOn' | 'systemPrompt'>
 /** A row before it is encoded. */
 export function renderRow<K extends ExampleKind>(kind: K, row: Rows[K], options: RenderOptions): Rendered {
   const sections = (rowSections[kind] as (row: Rows[K], options: RenderOptions) => RenderedSection[])(row, options)
-  return { sections, length: charactersOf(sections) }
+  // The model does not read labels and targets of prompts.
+  return { sections, length: charactersOf(kind === 'prompts' ? sections.slice(0, 1) : sections) }
 }
 
 const rowSections: { [K in ExampleKind]: (row: Rows[K], options: RenderOptions) => RenderedSection[] } = {

@@ -78,6 +78,8 @@ describe('inspecting a file', () => {
     expect(text).toContain('  question: string -> prompt\n  answer: string -> completion\n  level: number\n')
     const prompts = await inspect(path, { kind: 'prompts' })
     expect(describeInspection(prompts, markerFor({}))).toContain('  answer: string -> target\n')
+    const alone = await inspect(jsonl('alone.jsonl', [{ question: '2 + 2?' }]), { kind: 'prompts' })
+    expect(prompts.lengths).toEqual(alone.lengths)
     const nested = jsonl('verl.jsonl', [{ prompt: 'a', reward_model: { ground_truth: '4' } }])
     expect(describeInspection(await inspect(nested), markerFor({}))).toContain(
       'reward_model.ground_truth: field -> target',
