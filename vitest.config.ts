@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig, type UserWorkspaceConfig } from 'vitest/config'
 
 /** They replace modules, or set the environment before they load them. */
@@ -35,6 +36,8 @@ const exclude = [...configDefaults.exclude, 'test/**/*.real.test.ts', ...slow]
 
 const shared = {
   setupFiles: ['test/support/each-file.ts'],
+  // Examples import the package; their tests try the sources, whatever was built.
+  alias: [{ find: /^whetstone$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) }],
   // A native crash then kills a process of its own, not the whole report.
   pool: 'forks',
   // Most of what concurrent tests do is waiting.

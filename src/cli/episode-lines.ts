@@ -62,13 +62,15 @@ const turnsOf = ({ outcome }: TriedEpisode) =>
 const sequencesOf = (tried: TriedEpisode): Sequence[] =>
   episodeSequences({ turns: turnsOf(tried) }, { promptId: tried.promptId, row: {} })
 
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
 function heading(tried: TriedEpisode): string {
   const { promptId, sample, outcome, reward } = tried
   const name = `${printable(promptId)}, sample ${sample}`
   const turns = turnsOf(tried)
   const calls = turns.reduce((sum, turn) => sum + turn.calls.length, 0)
   const wrong = turns.flatMap(turn => turn.calls).filter(({ status }) => status !== 'ok').length
-  const counts = `${turns.length} turns, ${calls} calls${wrong > 0 ? ` (${wrong} wrong)` : ''}`
+  const counts = `${counted(turns.length, 'turn')}, ${counted(calls, 'call')}${wrong > 0 ? ` (${wrong} wrong)` : ''}`
   if (!('episode' in outcome)) {
     const at = outcome.kind === 'failed' ? ` in ${outcome.at}` : ''
     return `${name}: ${outcome.kind}${at}: ${printable(outcome.message)}; ${counts}`

@@ -43,14 +43,14 @@ export async function episodeRules({
   const schemas = tools.map(toolSchema)
   const template = tokenizer.templateSource(tools.length > 0 ? { tools: schemas } : {}) ?? ''
   const format = limits.toolFormat === 'auto' ? toolFormatOf(template) : limits.toolFormat
-  if (tools.length > 0 && !format)
-    throw new EnvironmentError(
-      `environment ${name}: it has tools, and the chat template does not say how calls are written; set toolFormat to hermes, llama3 or mistral, or give another chatTemplate`,
-    )
   const adds = environment.adds ?? (tools.length > 0 ? ['tool', 'user'] : ['user'])
   const history = limits.history === 'exact' ? 'exact' : 'append'
   const check = { adds, history, toolName: tools[0]?.name } as const
   const junctions = await Junctions.open({ tokenizer, now, ...(tools.length > 0 ? { tools: schemas } : {}) }, check)
+  if (tools.length > 0 && !format)
+    throw new EnvironmentError(
+      `environment ${name}: it has tools, and the chat template does not say how calls are written; set episode.toolFormat to hermes, llama3 or mistral, or chatTemplate to chatml`,
+    )
   const identity = { tools: hashOf(JSON.stringify(schemas)), template: hashOf(template) }
   const toolSets = new ToolSets({ tokenizer, limits, adds: environment.adds ?? ['tool', 'user'], now })
   const places = new Places(limits.concurrency)

@@ -20,17 +20,45 @@ const SPLIT_PATTERN =
 export const SPLIT_REGEX =
   /'(?:[sSſ]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu
 
-/** ChatML. The generation tags tell trainers which tokens the assistant wrote. */
-export const CHATML_TEMPLATE = `{%- for message in messages %}
-    {{- '<|im_start|>' + message['role'] + '\\n' }}
-    {%- if message['role'] == 'assistant' %}
-        {%- generation %}
-            {{- message['content'] + '<|im_end|>' }}
-        {%- endgeneration %}
-    {%- else %}
-        {{- message['content'] + '<|im_end|>' }}
+/** ChatML, with tools as Hermes and Qwen write them. The generation tags tell trainers which tokens the assistant wrote. */
+export const CHATML_TEMPLATE = `{%- if tools %}
+    {{- '<|im_start|>system\\n' }}
+    {%- if messages[0]['role'] == 'system' %}
+        {{- messages[0]['content'] + '\\n\\n' }}
     {%- endif %}
-    {{- '\\n' }}
+    {{- '# Tools\\n\\nYou may call one or more functions to assist with the user query.\\n\\nYou are provided with function signatures within <tools></tools> XML tags:\\n<tools>' }}
+    {%- for tool in tools %}
+        {{- '\\n' + (tool | tojson) }}
+    {%- endfor %}
+    {{- '\\n</tools>\\n\\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\\n<tool_call>\\n{"name": <function-name>, "arguments": <args-json-object>}\\n</tool_call>' + '<|im_end|>' + '\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message['role'] == 'tool' %}
+        {%- if loop.first or messages[loop.index0 - 1]['role'] != 'tool' %}
+            {{- '<|im_start|>user' }}
+        {%- endif %}
+        {{- '\\n<tool_response>\\n' + message['content'] + '\\n</tool_response>' }}
+        {%- if loop.last or messages[loop.index0 + 1]['role'] != 'tool' %}
+            {{- '<|im_end|>' + '\\n' }}
+        {%- endif %}
+    {%- elif message['role'] == 'assistant' %}
+        {{- '<|im_start|>assistant\\n' }}
+        {%- generation %}
+            {%- if message['tool_calls'] %}
+                {{- message['content'] or '' }}
+                {%- for call in message['tool_calls'] %}
+                    {{- '\\n' if message['content'] or not loop.first else '' }}
+                    {{- '<tool_call>\\n{"name": "' + call['function']['name'] + '", "arguments": ' + (call['function']['arguments'] | tojson) + '}\\n</tool_call>' }}
+                {%- endfor %}
+                {{- '<|im_end|>' }}
+            {%- else %}
+                {{- message['content'] + '<|im_end|>' }}
+            {%- endif %}
+        {%- endgeneration %}
+        {{- '\\n' }}
+    {%- elif not (tools and loop.first and message['role'] == 'system') %}
+        {{- '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}
+    {%- endif %}
 {%- endfor %}
 {%- if add_generation_prompt %}
     {{- '<|im_start|>assistant\\n' }}

@@ -120,7 +120,7 @@ export class Junctions {
     const tail = await tokenizer.decode(ids.subarray(at + 1))
     if (at < 0 || tail.trim() !== '')
       throw new ChatTemplateError(
-        `${tokenizer.dir}: the chat template ends a turn of the assistant without a special token, and several turns need one; give another chatTemplate`,
+        `${tokenizer.dir}: the chat template ends a turn of the assistant without a special token, and several turns need one; set chatTemplate to chatml or to a Jinja file`,
       )
     this.#ends.set(kind, ids[at]!)
     this.turnEndIds.add(ids[at]!)
@@ -132,7 +132,7 @@ export class Junctions {
     const render = (given: ChatOptions): string => tokenizer.renderChat([asked], { ...given, now: () => now })
     if (render({ tools }) === render({}))
       throw new ChatTemplateError(
-        `${tokenizer.dir}: the chat template does not show tools to the model; give a chatTemplate that does`,
+        `${tokenizer.dir}: the chat template does not show tools to the model; set chatTemplate to chatml, which does, or to a Jinja file`,
       )
   }
 
@@ -167,7 +167,7 @@ export class Junctions {
 
   #rewrites(added: readonly ChatMessage[], what = 'writes earlier turns differently'): ChatTemplateError {
     return new ChatTemplateError(
-      `${this.#options.tokenizer.dir}: the chat template ${what} once ${rolesOf(added)} follows, so that turns cannot be appended as they were sampled. Set history to append (turns stay as they were sampled) or template (the rewritten conversation starts a new segment), or give another chatTemplate`,
+      `${this.#options.tokenizer.dir}: the chat template ${what} once ${rolesOf(added)} follows, so that turns cannot be appended as they were sampled. Set episode.history to append (turns stay as they were sampled) or template (the rewritten conversation starts a new segment), or chatTemplate to another template`,
     )
   }
 }

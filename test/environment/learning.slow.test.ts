@@ -1,10 +1,11 @@
 /**
- * Whether episodes teach: after an SFT on conversations whose choices are half random, GRPO has to learn to use what a tool says. A reward
- * that has nothing to do with the episode does not teach it.
+ * Whether episodes teach: after an SFT on conversations whose choices are random, GRPO has to learn to use what a tool or an environment
+ * says. A reward that has nothing to do with the episode does not teach it.
  */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Environment, toolEnvironment, toolSchema } from '../../src/environment/index.js'
+import guess from '../../examples/guess-the-number/guess.js'
+import { defineTool, type Environment, type Session, toolEnvironment, toolSchema } from '../../src/environment/index.js'
 import { grpo } from '../../src/index.js'
 import { taughtModel } from '../support/arithmetic-model.js'
 import { fresh } from '../support/files.js'
@@ -13,17 +14,27 @@ import { randomOf } from '../support/supervised.js'
 const seeds = [1, 2, 3]
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
 
+interface Training {
+  readonly model: string
+  readonly data: readonly { readonly prompt: string }[]
+  readonly seed: number
+  readonly iterations: number
+  readonly rolloutBatchSize: number
+  readonly nSamplesPerPrompt: number
+  readonly optimizer: { readonly lr: number }
+}
+
 /** Trains, and gives what the environment saw: whether each episode reached its goal, in the order of the episodes. */
 async function train(
-  { model, prompts, seed, iterations }: { model: string; prompts: readonly string[]; seed: number; iterations: number },
+  training: Training,
   worldOf: (goals: number[]) => Environment,
 ): Promise<{ goals: readonly number[]; model: string }> {
   const goals: number[] = []
   const output = fresh('run')
   const { outcome } = await grpo({
-    ...{ model, data: prompts.map(prompt => ({ prompt })), environment: worldOf(goals), output, seed, iterations },
-    ...{ rolloutBatchSize: 24, nSamplesPerPrompt: 8, maxNewTokens: 16, episode: { turnTokens: 8 }, device: 'cpu' },
-    ...{ optimizer: { lr: 5e-3 }, klController: { kind: 'fixed', coef: 0 }, loggers: [], saveSteps: 1000 },
+    ...training,
+    ...{ environment: worldOf(goals), output, maxNewTokens: 16, episode: { turnTokens: 8 }, device: 'cpu' },
+    ...{ klController: { kind: 'fixed', coef: 0 }, loggers: [], saveSteps: 1000 },
   })
   expect(outcome).toBe('finished')
   return { goals, model: `${output}/final_model` }
@@ -89,12 +100,16 @@ function sumRows(): object[] {
   })
 }
 
+const sumSizes = {
+  data: questions.map(prompt => ({ prompt })),
+  ...{ rolloutBatchSize: 24, nSamplesPerPrompt: 8, optimizer: { lr: 5e-3 } },
+}
 const calculators = new Map<number, string>()
 
 test.each(seeds)('seed %i learns to use a calculator', async seed => {
   const model = await taughtModel(seed, sumRows(), 12)
   calculators.set(seed, model)
-  const { goals } = await train({ model, prompts: questions, seed, iterations: 24 }, found => sums(found))
+  const { goals } = await train({ model, seed, iterations: 24, ...sumSizes }, found => sums(found))
   const { early, late } = earlyAndLate(goals)
   expect(early).toBeLessThan(0.5)
   expect(late).toBeGreaterThan(0.85)
@@ -102,6 +117,65 @@ test.each(seeds)('seed %i learns to use a calculator', async seed => {
 
 test.each(seeds)('seed %i learns no sums from rewards of a lottery', async seed => {
   const model = calculators.get(seed)!
-  const { goals } = await train({ model, prompts: questions, seed, iterations: 8 }, found => sums(found, lottery()))
+  const { goals } = await train({ model, seed, iterations: 8, ...sumSizes }, found => sums(found, lottery()))
   expect(earlyAndLate(goals).late).toBeLessThan(0.5)
+})
+
+/** The game of the example, two guesses long: the second is sure after 2, and what was said to it. */
+const games = (goals: number[], pay?: () => number): Environment<{ prompt: string; highest: number }> => ({
+  ...guess,
+  open: async (task, options) => {
+    const session = (await guess.open(task, options)) as Session
+    return {
+      ...session,
+      step: async (turn, signal) => {
+        const stepped = await session.step(turn, signal)
+        if (stepped.kind === 'go-on' && turn.turn < 1) return stepped
+        goals.push(stepped.kind === 'done' ? 1 : 0)
+        return { kind: 'done', reward: pay ? pay() : (stepped.reward ?? 0) }
+      },
+    }
+  },
+})
+
+/** Many games of few samples: all samples of a game look for the same number. */
+const gameSizes = {
+  data: Array.from({ length: 96 }, (_, game) => ({ prompt: '?', highest: 3, game })),
+  ...{ rolloutBatchSize: 96, nSamplesPerPrompt: 4, optimizer: { lr: 1.5e-3 } },
+}
+
+/** Every second guess is possible after what was said before; the others are any number. */
+function guessRows(): object[] {
+  const random = randomOf(11)
+  const between = (low: number, high: number): number => low + Math.floor(random() * (high - low + 1))
+  return Array.from({ length: 512 }, () => {
+    const hidden = between(1, 3)
+    const messages = [{ role: 'user', content: '?' }]
+    for (let [low, high] = [1, 3], guessed = 0; messages.length < 4 && guessed !== hidden; ) {
+      guessed = random() < 0.5 ? between(low, high) : between(1, 3)
+      messages.push({ role: 'assistant', content: String(guessed) })
+      if (guessed < hidden) low = Math.max(low, guessed + 1)
+      if (guessed > hidden) high = Math.min(high, guessed - 1)
+      if (guessed !== hidden && messages.length < 4)
+        messages.push({ role: 'user', content: guessed < hidden ? 'Higher.' : 'Lower.' })
+    }
+    return { messages }
+  })
+}
+
+const guessers = new Map<number, string>()
+
+test.each(seeds)('seed %i learns to find a number in two guesses', async seed => {
+  const model = await taughtModel(seed, guessRows(), 20)
+  guessers.set(seed, model)
+  const { goals } = await train({ model, seed, iterations: 48, ...gameSizes }, found => games(found))
+  const { early, late } = earlyAndLate(goals)
+  expect(early).toBeLessThan(0.75)
+  expect(late).toBeGreaterThan(0.85)
+})
+
+test.each(seeds)('seed %i finds no more numbers with rewards of a lottery', async seed => {
+  const model = guessers.get(seed)!
+  const { goals } = await train({ model, seed, iterations: 8, ...gameSizes }, found => games(found, lottery()))
+  expect(earlyAndLate(goals).late).toBeLessThan(0.75)
 })

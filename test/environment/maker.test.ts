@@ -1,6 +1,11 @@
 /** Episodes in the maker: a single turn is the sample of today, and the journal makes the same batch without running anything. */
 import { describe, expect, test } from 'vitest'
-import { type Environment, type EpisodeJournalRecord, toolEnvironment } from '../../src/environment/index.js'
+import {
+  type Environment,
+  type EpisodeJournalRecord,
+  type Session,
+  toolEnvironment,
+} from '../../src/environment/index.js'
 import type { Inference, RolloutJournal } from '../../src/experience/index.js'
 import type { RewardOutcome } from '../../src/reward/index.js'
 import { origins } from '../../src/sequence/index.js'
@@ -119,6 +124,46 @@ test('rewards see the answer and the turns, never the text of a tool', async () 
   expect(answer).not.toContain('And then?')
   expect(one!.response).toContain('And then?')
   expect(one!.components).toEqual({ seen: 1, environment: one!.reward - 1 })
+})
+
+describe('an episode that is lost takes its group with it, and both are counted (trap 12)', () => {
+  const losing = (lost: Partial<Session>): Environment => ({
+    name: 'losing',
+    version: '1',
+    open: async ({ messages }, { sample }) => ({
+      start: async () => messages,
+      step: async () => ({ kind: 'done', reward: sample }),
+      ...(messages.some(({ content }) => content === 'A') && sample === 1 ? lost : {}),
+    }),
+  })
+  const drops = async (environment: Environment) => {
+    const maker = await makeMaker({
+      environment,
+      episode: { retries: 1, turnTokens: 4 },
+      sources: [],
+      nSamplesPerPrompt: 2,
+    })
+    const { experiences, dropped } = await maker.makeExperienceList(['A', 'Hello'])
+    return { rewards: experiences.map(({ reward }) => reward), dropped }
+  }
+
+  test('a step that fails in every attempt', async () => {
+    const { rewards, dropped } = await drops(losing({ step: () => Promise.reject(new Error('no disk')) }))
+    expect(rewards).toEqual([0, 1])
+    expect(dropped.map(({ sample, stage, reason }) => ({ sample, stage, reason }))).toEqual([
+      { sample: 1, stage: 'generation', reason: 'environment-step' },
+      { sample: 0, stage: 'group', reason: 'group-incomplete' },
+    ])
+  })
+
+  test('a score that fails', async () => {
+    const { rewards, dropped } = await drops(losing({ score: () => Promise.reject(new Error('judge down')) }))
+    expect(rewards).toEqual([0, 1])
+    expect(dropped.map(({ sample, reason }) => ({ sample, reason }))).toEqual([
+      { sample: 1, reason: 'unscorable' },
+      { sample: 0, reason: 'group-incomplete' },
+    ])
+  })
 })
 
 test('episodes that all fail end the rollout with the first fault', async () => {

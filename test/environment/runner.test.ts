@@ -183,18 +183,24 @@ describe('faults', () => {
       ...withTools(calculator),
       open: async (_, { attempt, seed }) => {
         opened.push({ attempt, seed })
-        if (attempt < 2) throw new Error('no container')
-        return { start: async () => asked.messages, step: async () => ({ kind: 'done', reward: 2 }) }
+        if (attempt === 0) throw new Error('no container')
+        const step = async () => {
+          if (attempt === 1) throw new Error('container lost')
+          return { kind: 'done', reward: 2 } as const
+        }
+        return { start: async () => asked.messages, step }
       },
     }
-    const { outcome } = await scriptedEpisode({
+    const { outcome, prompts, streams } = await scriptedEpisode({
       ...asked,
       tokenizer,
       environment,
-      turns: ['Hi.'],
+      turns: ['Hi.', 'Hi.'],
       limits: { retries: 2 },
     })
     expect(outcome).toMatchObject({ kind: 'finished', episode: { reward: 2, key: { attempt: 2 } } })
+    expect(prompts[0]).toEqual(prompts[1])
+    expect(new Set(streams).size).toBe(2)
     expect(opened.map(({ attempt }) => attempt)).toEqual([0, 1, 2])
     expect(new Set(opened.map(({ seed }) => seed)).size).toBe(1)
   })
@@ -603,7 +609,9 @@ test('a template that rewrites: every rewrite is a segment, and what was sampled
     }),
   }
   const turns = ['<think>\none\n</think>\n\nA.', '<think>\ntwo\n</think>\n\nB.', '<think>\nthree\n</think>\n\nC.']
-  await expect(scriptedEpisode({ tokenizer: thinking, environment, turns })).rejects.toThrow(/Set history to append/)
+  await expect(scriptedEpisode({ tokenizer: thinking, environment, turns })).rejects.toThrow(
+    /Set episode.history to append/,
+  )
   const kept = await scriptedEpisode({ tokenizer: thinking, environment, turns, limits: { history: 'append' } })
   expect(episodeSequences(episodeOf(kept.outcome), { promptId: 'row', row: {} })).toHaveLength(1)
   const { outcome, prompts } = await scriptedEpisode({

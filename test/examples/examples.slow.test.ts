@@ -83,7 +83,7 @@ test('every directory has a README that the list names, a config and rows', () =
   }
 })
 
-test.each(['agent', 'javascript-tool'])(
+test.each(['agent', 'guess-the-number', 'javascript-tool'])(
   'episodes: %s',
   async name => {
     await runReadme(`${name}/README.md`)

@@ -19,40 +19,33 @@ import { tokenizerDirectory } from './tokenizers.js'
 export const templateOf = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../fixtures/chat-templates/${name}.jinja`, import.meta.url)), 'utf8')
 
-/** Special tokens that the templates of families write. */
-const special: Readonly<Record<string, readonly string[]>> = {
-  llama3_1: [
-    '<|begin_of_text|>',
-    '<|start_header_id|>',
-    '<|end_header_id|>',
-    '<|eot_id|>',
-    '<|eom_id|>',
-    '<|python_tag|>',
-  ],
-  llama3_2: [
-    '<|begin_of_text|>',
-    '<|start_header_id|>',
-    '<|end_header_id|>',
-    '<|eot_id|>',
-    '<|eom_id|>',
-    '<|python_tag|>',
-  ],
-  mistral: [
-    '<s>',
-    '</s>',
-    '[INST]',
-    '[/INST]',
-    '[TOOL_CALLS]',
-    '[TOOL_RESULTS]',
-    '[/TOOL_RESULTS]',
-    '[AVAILABLE_TOOLS]',
-    '[/AVAILABLE_TOOLS]',
-  ],
-}
-const named: Readonly<Record<string, object>> = {
-  llama3_1: { bos_token: '<|begin_of_text|>', eos_token: '<|eot_id|>' },
-  llama3_2: { bos_token: '<|begin_of_text|>', eos_token: '<|eot_id|>' },
-  mistral: { bos_token: '<s>', eos_token: '</s>' },
+/** Special tokens of a family, by the beginning of the names of its templates. */
+const families: Readonly<Record<string, { readonly tokens: readonly string[]; readonly named: object }>> = {
+  llama3: {
+    tokens: [
+      '<|begin_of_text|>',
+      '<|start_header_id|>',
+      '<|end_header_id|>',
+      '<|eot_id|>',
+      '<|eom_id|>',
+      '<|python_tag|>',
+    ],
+    named: { bos_token: '<|begin_of_text|>', eos_token: '<|eot_id|>' },
+  },
+  mistral: {
+    tokens: [
+      '<s>',
+      '</s>',
+      '[INST]',
+      '[/INST]',
+      '[TOOL_CALLS]',
+      '[TOOL_RESULTS]',
+      '[/TOOL_RESULTS]',
+      '[AVAILABLE_TOOLS]',
+      '[/AVAILABLE_TOOLS]',
+    ],
+    named: { bos_token: '<s>', eos_token: '</s>' },
+  },
 }
 
 /** The fixture's tokenizer as one of a family: its chat template, and the special tokens that the template writes. */
@@ -61,9 +54,9 @@ export async function familyTokenizer(template: string): Promise<Tokenizer> {
 }
 
 export function familyDirectory(template: string): Promise<string> {
-  const own = { bos_token: null, eos_token: '<|im_end|>', pad_token: '<|endoftext|>', ...named[template] }
-  const extra = special[template] ?? ['<|im_start|>']
-  const config = { ...own, extra_special_tokens: extra }
+  const family = Object.entries(families).find(([name]) => template.startsWith(name))?.[1]
+  const own = { bos_token: null, eos_token: '<|im_end|>', pad_token: '<|endoftext|>', ...family?.named }
+  const config = { ...own, extra_special_tokens: family?.tokens ?? ['<|im_start|>'] }
   return tokenizerDirectory({ 'tokenizer_config.json': config, 'chat_template.jinja': templateOf(template) })
 }
 
@@ -85,6 +78,8 @@ export interface ScriptedEpisode {
   readonly outcome: EpisodeOutcome
   /** What the engine was asked with, in order. */
   readonly prompts: readonly Int32Array[]
+  /** What the random numbers of each request come from. */
+  readonly streams: readonly string[]
   readonly released: readonly string[]
 }
 
@@ -119,6 +114,7 @@ export async function scriptedEpisode(options: {
   const prompts: Int32Array[] = []
   let [failed, requests] = [0, 0]
   const released: string[] = []
+  const streams: string[] = []
   const scripted = new ScriptedGenerator(promptIds => {
     prompts.push(promptIds)
     return said[prompts.length - 1 - failed] ?? [end!]
@@ -128,6 +124,7 @@ export async function scriptedEpisode(options: {
     maxLength: options.maxLength ?? 4096,
     async *generate(...given: Parameters<Generator['generate']>): AsyncGenerator<Outcome> {
       for await (const outcome of generate.apply(scripted, given)) {
+        streams.push(`${outcome.promptId} ${outcome.sample}`)
         const wrong = options.engine?.(requests++)
         if (wrong !== undefined) failed++
         if (wrong === undefined || outcome.kind !== 'completed') yield outcome
@@ -146,7 +143,7 @@ export async function scriptedEpisode(options: {
   const task = { row: options.row ?? {}, messages: options.messages ?? [], label: undefined, target: undefined }
   try {
     const outcome = await runEpisode(world, { task, promptId: 'row', sample: 0 }, signal)
-    return { outcome, prompts, released }
+    return { outcome, prompts, streams, released }
   } finally {
     await world.turns.close()
   }

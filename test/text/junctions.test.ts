@@ -1,5 +1,7 @@
 /** What is appended between turns, against whole renderings of the families' templates. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { CHATML_TEMPLATE } from '../../src/text/chatml.js'
 import {
   type ChatMessage,
   callingTurn,
@@ -7,8 +9,9 @@ import {
   Junctions,
   resultOf,
   type Tokenizer,
+  toolFormatOf,
 } from '../../src/text/index.js'
-import { familyTokenizer } from '../support/episodes.js'
+import { familyTokenizer, templateOf } from '../support/episodes.js'
 
 const now = new Date('2026-01-02T03:04:05Z')
 const tools = [
@@ -55,7 +58,76 @@ async function appended(
   return Int32Array.from(ids)
 }
 
-describe.each(['qwen2_5', 'qwen3_instruct_2507'])('%s', template => {
+/** Renderings of transformers: null where the template refuses the conversation. */
+interface Recorded {
+  readonly tools: readonly object[]
+  readonly conversations: Readonly<Record<string, readonly ChatMessage[]>>
+  readonly renderings: Readonly<Record<string, readonly { name: string; tools: boolean; text: string | null }[]>>
+}
+const recorded: Recorded = JSON.parse(
+  readFileSync(new URL('../fixtures/chat-templates/renderings.json', import.meta.url), 'utf8'),
+)
+
+const recordedTemplates = Object.keys(recorded.renderings)
+
+test.each(recordedTemplates)('conversations with tools are rendered as transformers does: %s', async template => {
+  const cases = recorded.renderings[template]!
+  const tokenizer = await familyTokenizer(template)
+  for (const { name, tools: shown, text } of cases) {
+    const options = {
+      ...(shown ? { tools: recorded.tools } : {}),
+      addGenerationPrompt: true,
+      variables: { date_string: '02 Jan 2026' },
+    }
+    const render = (): string => tokenizer.renderChat(recorded.conversations[name]!, options)
+    if (text === null) expect(render, name).toThrow()
+    else expect(render(), name).toBe(text)
+  }
+})
+
+test.each(recordedTemplates.filter(template => toolFormatOf(templateOf(template))))(
+  'what is appended after a turn is the rest of the rendering: %s',
+  async template => {
+    const cases = recorded.renderings[template]!
+    const tokenizer = await familyTokenizer(template)
+    const variables = { date_string: '02 Jan 2026' }
+    const junctions = await Junctions.open(
+      { tokenizer, tools: recorded.tools, now, variables },
+      check({ adds: ['tool'] }),
+    )
+    const [end] = [...junctions.turnEndIds]
+    let compared = 0
+    for (const { name, tools: shown, text } of cases) {
+      const messages = recorded.conversations[name]!
+      if (!shown || text === null || name === 'plain') continue
+      const from = messages.findLastIndex(({ role }) => role === 'assistant')
+      const added = messages.slice(from + 1)
+      const whole = await tokenizer.encode(text, { addSpecialTokens: false })
+      const calls = ((messages[from]!.tool_calls as { id: string; function: { name: string } }[]) ?? []).map(one => ({
+        id: one.id,
+        name: one.function.name,
+      }))
+      const next = await junctions.next(added, { lastId: end, calls })
+      expect(whole.subarray(whole.length - next.length), name).toEqual(next)
+      expect(whole[whole.length - next.length - 1], name).toBe(end)
+      const first = messages.findIndex(({ role }) => role === 'assistant')
+      const start = await junctions.start(messages.slice(0, first))
+      expect(whole.subarray(0, start.length), name).toEqual(start)
+      compared++
+    }
+    expect(compared).toBeGreaterThan(2)
+  },
+)
+
+test('the fixture of ChatML is the built-in template', () => {
+  expect(templateOf('chatml')).toBe(CHATML_TEMPLATE)
+})
+
+test('a template that writes calls as <function=NAME> is none of the formats', () => {
+  expect(toolFormatOf("'<tool_call>\\n<function=' + call.name + '>'")).toBeUndefined()
+})
+
+describe.each(['qwen2_5', 'qwen3_instruct_2507', 'chatml'])('%s', template => {
   test('a conversation of tools and users is the rendered one, id by id', async () => {
     const tokenizer = await familyTokenizer(template)
     const junctions = await Junctions.open({ tokenizer, tools, now }, check())
@@ -118,7 +190,9 @@ describe('refused at the start', () => {
   test('a template that removes earlier reasoning, unless turns stay as they were sampled', async () => {
     const tokenizer = await familyTokenizer('qwen3')
     const refusal = Junctions.open({ tokenizer, now }, check({ adds: ['user'] }))
-    await expect(refusal).rejects.toThrow(/writes earlier turns differently|removes reasoning.*Set history to append/)
+    await expect(refusal).rejects.toThrow(
+      /writes earlier turns differently|removes reasoning.*Set episode.history to append/,
+    )
     const junctions = await Junctions.open({ tokenizer, now }, check({ adds: ['user'], history: 'append' }))
     const added = await junctions.next([{ role: 'user', content: 'Hm?' }], {
       lastId: tokenizer.idOf('<|im_end|>'),

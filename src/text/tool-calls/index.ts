@@ -17,10 +17,10 @@ const parsers: Readonly<Record<ToolFormat, CallParser>> = {
   mistral: parseMistral,
 }
 
-/** The format that a chat template writes calls in; undefined where it writes none. */
+/** The format that a chat template writes calls in; undefined where it writes none, or another (`<function=NAME>`, as later Qwen models do). */
 export function toolFormatOf(template: string): ToolFormat | undefined {
   if (template.includes('[TOOL_CALLS]')) return 'mistral'
-  if (template.includes('<tool_call>')) return 'hermes'
+  if (template.includes('<tool_call>')) return template.includes('<function=') ? undefined : 'hermes'
   if (template.includes('<|python_tag|>') || template.includes('"parameters": ')) return 'llama3'
   return undefined
 }

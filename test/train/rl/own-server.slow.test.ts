@@ -1,12 +1,14 @@
 /** GRPO whose samples come from our own rollout server, a process of its own that knows nothing of the training. */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { openEngine } from '../../../src/rollout/index.js'
+import { Journal } from '../../../src/run/index.js'
 import { ModelServer } from '../../../src/serve/index.js'
+import { replayRl } from '../../../src/train/rl/index.js'
 import { weightsDirectoryOf } from '../../../src/train/rl/weight-sync.js'
 import { startWhetstone } from '../../support/child.js'
-import { fresh } from '../../support/files.js'
+import { fresh, written } from '../../support/files.js'
 import { modelDirectory, promptFile } from '../../support/rl.js'
 import { eventLines, expectEachOnce, margin, trainThrough } from '../../support/through-engine.js'
 
@@ -26,8 +28,8 @@ interface Server {
   kill(): Promise<unknown>
 }
 
-async function startServer({ port = 0, flags = [] as string[] } = {}): Promise<Server> {
-  const given = ['serve', '--model', model, '--control', '--weights-root', root, '--port', String(port), ...flags]
+async function startServer({ port = 0, flags = [] as string[], of = model } = {}): Promise<Server> {
+  const given = ['serve', '--model', of, '--control', '--weights-root', root, '--port', String(port), ...flags]
   const child = startWhetstone(given, { env: { WHETSTONE_API_KEY: process.env[keyVariable]! } })
   const [, listens] = await child.waitFor(/at http:\/\/127\.0\.0\.1:(\d+)\/v1/)
   return { port: Number(listens), kill: () => child.kill() }
@@ -204,4 +206,72 @@ test('a server whose weights cannot be changed, or whose log-probabilities canno
     for (const server of [fixed, changeable]) await server.close({ graceMs: 0 })
     await opened.close()
   }
+})
+
+describe('episodes', () => {
+  /** Three turns; every third episode is slow. */
+  const environment = written(
+    'environment.mjs',
+    `export default { name: 'three turns', version: '1', open: async ({ messages }, { sample }) => ({
+  start: async () => messages,
+  step: async ({ turn }) => {
+    await new Promise(resolve => setTimeout(resolve, sample % 3 === 0 ? 60 : 2))
+    return turn === 2 ? { kind: 'done' } : { kind: 'go-on', messages: [{ role: 'user', content: 'More.' }] }
+  },
+}) }
+`,
+  )
+  const more = { environment, chatTemplate: 'auto', episode: { turnTokens: 3 }, maxNewTokens: 12, iterations: 4 }
+  const longer = modelDirectory(1, { context: 256 })
+
+  /** Every episode ended once, was trained on once, and the run is replayed without a session. */
+  async function expectEpisodes(output: string): Promise<void> {
+    const journal = new Journal(join(output, 'journal'))
+    const places = await journal.iterations()
+    expect(places).toHaveLength(4)
+    for (const iteration of places) {
+      const records = (await journal.read(iteration)).map(({ record }) => record as Record<string, unknown>)
+      const ended = records.flatMap(({ kind, of, promptId, sample }) =>
+        kind === 'episode' ? [`${of} ${promptId} ${sample}`] : [],
+      )
+      expect(new Set(ended).size).toBe(64)
+      expect(ended.filter(name => name.startsWith('finished '))).toHaveLength(64)
+      const trained = records.filter(({ kind }) => kind === 'update').flatMap(({ places: of }) => of as number[])
+      expect(trained.toSorted((a, b) => a - b)).toEqual(ended.map((_, place) => place))
+    }
+    expect(await replayRl(output)).toMatchObject({ mismatches: [], notCompared: [] })
+  }
+
+  test('over two servers, at most one iteration old, stopped and resumed', async () => {
+    const output = fresh('run')
+    const servers = await Promise.all([startServer({ of: await longer }), startServer({ of: await longer })])
+    const { lines } = await trainThrough({
+      model: await longer,
+      generator: generatorAt(...servers),
+      output,
+      more: { ...more, maxStaleness: 1, tisCap: 2 },
+      stops: ['generating', 'updating'],
+    })
+    for (const server of servers) await server.kill()
+    const staleness = lines.flatMap(({ values }) => values['staleness/mean'] ?? [])
+    expect(Math.max(...staleness)).toBeLessThanOrEqual(4)
+    expect(Math.max(...staleness)).toBeGreaterThan(0)
+    for (const { values } of lines) expect(values['episode/turns']).toBe(3)
+    await expectEpisodes(output)
+  }, 300_000)
+
+  test('a server that is killed among their turns: they go on at the other', async () => {
+    const output = fresh('run')
+    const servers = await Promise.all([startServer({ of: await longer }), startServer({ of: await longer })])
+    const training = trainThrough({ model: await longer, generator: generatorAt(...servers), output, more })
+    await Promise.race([
+      expect.poll(() => metricCount(output), { timeout: 120_000, interval: 5 }).toBeGreaterThanOrEqual(1),
+      training,
+    ])
+    await servers[1]!.kill()
+    const { lines } = await training
+    await servers[0]!.kill()
+    for (const { values } of lines) expect(values['gap/mean']).toBeLessThan(1e-4)
+    await expectEpisodes(output)
+  }, 300_000)
 })
