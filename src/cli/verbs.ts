@@ -38,7 +38,7 @@ export const verbGroups: readonly VerbGroup[] = [
     verbs: [
       verb('doctor', 'check the installation and its devices', () => import('./doctor.js')),
       verb('setup', 'find or download libtorch and build the bridge to it', () => import('./setup.js')),
-      verb('download', 'fetch a model or a data set of the Hugging Face Hub', () => import('./download.js')),
+      longVerb('download', 'fetch a model or a data set of the Hugging Face Hub', () => import('./download.js')),
       {
         ...verb('demo', 'SFT, a reward model, PPO and GRPO from scratch', () => import('./demo.js')),
         takesLong: 'always',
@@ -68,7 +68,7 @@ export const verbGroups: readonly VerbGroup[] = [
       longVerb('dpo', 'train on preferences; also: ipo, kto', training('preference')),
       longVerb('pipeline', 'SFT, a reward model and PPO, one after another', () => import('./pipeline.js')),
       longVerb('export', 'write a model as a GGUF file or a directory', () => import('./export.js')),
-      verb('push', 'upload a model or a data set to the Hugging Face Hub', () => import('./push.js')),
+      longVerb('push', 'upload a model or a data set to the Hugging Face Hub', () => import('./push.js')),
       verb('schema', 'print the JSON Schema of a config, for editors', () => import('./schema.js')),
     ],
   },

@@ -30,6 +30,7 @@ test('every verb that is a training with options set is known before the trainin
   expect(takesLong(['grpo', '--model', 'm'])).toBe(true)
   expect(takesLong(['grpo'])).toBe(false)
   expect(takesLong(['demo'])).toBe(true)
+  expect(takesLong(['download', 'org/name'])).toBe(true)
   expect(takesLong(['grpo', '--help'])).toBe(false)
   expect(takesLong(['runs', 'compare'])).toBe(false)
 })
