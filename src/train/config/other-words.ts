@@ -4,7 +4,7 @@
  */
 type Words = Readonly<Record<string, string>>
 
-const oneProcess = 'device (a run is one process on one device)'
+const ranks = 'devices (one rank for each GPU; optimizer: { shard } divides the state of the optimiser, as ZeRO-1 does)'
 const tokenizerOfModel = 'model (its directory has the tokenizer)'
 
 /** Options that every training has. */
@@ -39,6 +39,10 @@ export const commonWords: Words = {
   inputKey: 'data: { path, columns }',
   labelKey: 'data: { path, columns }',
   referenceKey: 'data: { path, columns }',
+  imageKey: 'data: { path, columns }',
+  imagesKey: 'data: { path, columns }',
+  freezeVisionTower: 'freezeVision',
+  freezeVit: 'freezeVision',
   applyChatTemplate: 'chatTemplate',
   inputTemplate: 'promptTemplate',
   numTrainEpochs: 'epochs',
@@ -51,15 +55,23 @@ export const commonWords: Words = {
   maxSeqLength: 'maxLength',
   maxSeqLen: 'maxLength',
   saveTotalLimit: 'keepCheckpoints',
+  saveEvery: 'saveSteps',
+  saveFreq: 'saveSteps',
+  saveInterval: 'saveSteps',
+  checkpointEvery: 'saveSteps',
   resumeFromCheckpoint: '--resume on the command line',
   torchDtype: 'dtype',
   bf16: 'dtype: bfloat16',
   fp16: 'dtype: float16',
   useCpu: 'device: cpu',
-  strategy: oneProcess,
-  deepspeed: oneProcess,
-  fsdp: oneProcess,
-  zeroStage: oneProcess,
+  strategy: ranks,
+  deepspeed: ranks,
+  fsdp: ranks,
+  zeroStage: ranks,
+  numProcesses: 'devices',
+  nprocPerNode: 'devices',
+  nGpusPerNode: 'devices',
+  numGpus: 'devices',
   peftConfig: 'lora',
   loraRank: 'lora: { rank }',
   loraR: 'lora: { rank }',
@@ -133,6 +145,10 @@ export const rlOtherWords: Words = {
   vllmEnableSleep: 'enableEngineSleep',
   engineMemUtil: 'generator: { flags }',
   engineTpSize: 'generator: { flags }',
+  environmentFactory: 'environment',
+  env: 'environment',
+  maxTurns: 'episode: { turns }',
+  maxToolCallingIterations: 'episode: { turns }',
   numEpisodes: 'epochs',
   maxEpochs: 'updateEpochs',
   ppoEpochs: 'updateEpochs',
