@@ -186,10 +186,20 @@ async function measurePages() {
       `${Math.round(times[2])} ms, ${last.total} samples${last.complete ? '' : ' at least'}`,
     )
   }
-  const asked = performance.now()
-  await get(server, '/api/runs/large/distributions')
-  row('distributions', `${Math.round(performance.now() - asked)} ms`)
+  for (const page of ['distributions', 'groups', 'stages', 'alerts', 'metrics']) {
+    const asked = performance.now()
+    await get(server, `/api/runs/large/${page}`)
+    row(page, `${Math.round(performance.now() - asked)} ms`)
+  }
   row('server memory (limit 300 MB)', `${megabytes(server, 'VmRSS')} MB, ${megabytes(server, 'VmHWM')} MB at most`)
+  // What reads journals comes with libtorch.
+  const { rows } = await get(server, '/api/runs/large/samples?limit=1')
+  for (const part of ['', '/tokens']) {
+    const asked = performance.now()
+    await get(server, `/api/runs/large/samples/${encodeURIComponent(rows[0].id)}${part}`)
+    row(part === '' ? 'a sample opened' : 'its tokens', `${Math.round(performance.now() - asked)} ms`)
+  }
+  row('server memory after that', `${megabytes(server, 'VmRSS')} MB, ${megabytes(server, 'VmHWM')} MB at most`)
   server.child.kill()
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type SampleRow, SampleView } from '../dashboard/index.js'
+import { InputError } from '../errors/index.js'
 import { choice, flagHelp, integer, readArguments, text, toggle, UsageError } from './flags.js'
 
 const flags = z.object({
@@ -36,13 +37,9 @@ export async function run(args: string[]): Promise<number> {
   const view = await SampleView.open(directory)
   try {
     const conditions = step === undefined ? where : `iteration=${step} ${where}`
-    const { rows, total, problem } = await view.samples({
-      where: conditions,
-      search,
-      sort,
-      order,
-      limit,
-      whole: json ? 'yes' : 'no',
+    const query = { where: conditions, search, sort, order, limit, whole: json ? 'yes' : 'no' } as const
+    const { rows, total, problem } = await view.samples(query).catch((error: unknown) => {
+      throw error instanceof InputError ? new UsageError(error.message) : error
     })
     if (problem !== null) console.error(`whetstone: ${problem}`)
     const width = Math.max(40, (process.stdout.columns ?? 164) - 4)

@@ -9,13 +9,15 @@ export interface WatchedRun {
   readonly directory: string
   readonly reader: RunReader
   readonly view: RunView
+  /** What was made of the logs, until they say more: a long log is not gone through for every question. */
+  readonly derived: <T>(name: string, make: () => T) => T
 }
 
 interface Known {
   readonly reader: RunReader
   view: RunView | undefined
-  error: string | undefined
   readAt: number
+  derived: { readonly of: string; readonly values: Map<string, unknown> }
 }
 
 /** A view is this old at most when it is shown. */
@@ -64,8 +66,8 @@ export class RunCatalog {
     const known = this.#runs.get(name) ?? {
       reader: new RunReader(directory),
       view: undefined,
-      error: undefined,
       readAt: 0,
+      derived: { of: '', values: new Map<string, unknown>() },
     }
     // All runs are asked for in turns: without the last one, the others need not be read again.
     const last = [...this.#runs.keys()].at(-1)
@@ -75,7 +77,15 @@ export class RunCatalog {
       known.view = await known.reader.read()
       known.readAt = Date.now()
     }
-    return { name, directory, reader: known.reader, view: known.view }
+    const { status, step, events } = known.view
+    const of = `${status} ${step} ${events.length} ${known.reader.table.rows}`
+    if (known.derived.of !== of) known.derived = { of, values: new Map() }
+    const { values } = known.derived
+    const derived = <T>(what: string, make: () => T): T => {
+      if (!values.has(what)) values.set(what, make())
+      return values.get(what) as T
+    }
+    return { name, directory, reader: known.reader, view: known.view, derived }
   }
 
   #pathOf(name: string): string {

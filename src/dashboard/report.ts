@@ -147,8 +147,8 @@ async function chosenRows(asker: Asker, path: string, most: { samples: number; t
   ]
   const rows = new Map<string, SampleRow>()
   const numbered = new Set<string>()
-  const limit = Math.max(1, Math.min(500, Math.ceil(most.samples / orders.length)))
-  for (const order of orders) {
+  const limit = Math.min(500, Math.ceil(most.samples / orders.length))
+  for (const order of limit === 0 ? [] : orders) {
     const answer = await asker.get<SamplesAnswer>(`${path}/samples?limit=${limit}&${order}`)
     for (const row of answer.rows) rows.set(row.id, row)
     for (const { id } of answer.rows.slice(0, Math.ceil(most.tokens / orders.length))) numbered.add(id)

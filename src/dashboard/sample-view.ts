@@ -1,7 +1,9 @@
 /** The samples of a run for the command line: the index that the page has, in this process, read to its end. */
 import { resolve } from 'node:path'
+import { InputError } from '../errors/index.js'
 import { Run } from '../run/index.js'
 import type { SampleColumn, SampleRow } from './api.js'
+import { RequestError } from './errors.js'
 import { Flags } from './flags.js'
 import { askSamples, rowOf, rowShown } from './samples/query.js'
 import type { SampleIndex } from './samples/sample-index.js'
@@ -33,12 +35,15 @@ export class SampleView {
     return new SampleView(await Index.open(path), new Flags(path), config.command)
   }
 
+  /** An InputError says what is wrong with a query. */
   async samples(query: SampleViewQuery): Promise<{ rows: SampleRow[]; total: number; problem: string | null }> {
     await this.index.refresh()
     const flags = await this.flags.all()
     const sort = query.sort as SampleColumn
     const asked = { ...query, sort, offset: 0, searchMs: Number.POSITIVE_INFINITY, flags }
-    const { rows, total } = await askSamples(this.index, asked)
+    const { rows, total } = await askSamples(this.index, asked).catch((error: unknown) => {
+      throw error instanceof RequestError ? new InputError(error.message) : error
+    })
     const { problem } = this.index.progress
     if (query.whole === 'no') return { rows: [...rows], total, problem }
     const whole: SampleRow[] = []

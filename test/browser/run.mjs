@@ -47,7 +47,7 @@ try {
     ],
   })
   const images = process.argv.includes('--screenshots') ? join(project, 'docs/images') : undefined
-  const context = { browser, url, folder, live, images, binary, start, ...places }
+  const context = { browser, url, folder, live, images, binary, start, makeHostile, ...places }
   for (const step of [walk, acts, hostileTexts, longCurves, openReport, otherSites, actsOnRows, kinds]) {
     const started = performance.now()
     const done = await step(context)
@@ -62,7 +62,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** A tiny model, data, and the runs that the pages show: one that will train, one with hostile texts and name. */
+/** A tiny model that has seen sums, data, and two runs that are over; another will train meanwhile. */
 function makeRuns() {
   const runs = join(folder, 'runs')
   mkdirSync(runs)
@@ -74,9 +74,9 @@ function makeRuns() {
   // It takes its time, so that the run that trains meanwhile leaves the machine to the browser.
   writeFileSync(
     at('reward.ts'),
-    `export default async ({ response }) => {
+    `export default async ({ response, target }) => {
   await new Promise(resolve => setTimeout(resolve, 200))
-  return (response.length % 3) / 2
+  return response.trim() === target ? 1 : /^\\d+$/.test(response.trim()) ? 0.3 : 0
 }
 `,
   )
@@ -86,17 +86,32 @@ function makeRuns() {
     ...['init', '--family', 'qwen2', '--hidden', '32', '--intermediate', '64', '--layers', '1', '--heads', '2'],
     ...['--context', '512', '--tokenizer', at('tok'), '--out', at('model')],
   ])
+  const rows = sums.map(({ prompt, target }) => JSON.stringify({ prompt, completion: target }))
+  writeFileSync(at('answers.jsonl'), rows.join('\n'))
+  whetstone([
+    ...['sft', '--model', at('model'), '--data', at('answers.jsonl'), '--output', join(runs, 'sft')],
+    ...['--epochs', '30', '--batch-size', '10', '--set', 'optimizer.lr=0.003', '--save-steps', '100000'],
+  ])
+  const size = ['--rollout-batch-size', '4', '--max-new-tokens', '6', '--save-steps', '5000']
   const places = {
-    ...{ runs, model: at('model'), reward: at('reward.ts'), other: at('other.ts') },
+    ...{ runs, model: join(runs, 'sft/final_model'), reward: at('reward.ts'), other: at('other.ts') },
     name: '<img src=x onerror=alert(1)>',
-    long: ['--iterations', '100000', '--rollout-batch-size', '4', '--max-new-tokens', '6', '--save-steps', '5000'],
+    long: ['--iterations', '100000', '--set', 'optimizer.lr=0.0005', ...size],
   }
   whetstone([
-    ...['grpo', ...training(places, 'hostile.jsonl'), '--output', join(runs, places.name)],
+    ...['grpo', ...training(places, 'sums.jsonl'), '--output', join(runs, 'first'), '--iterations', '20', ...size],
+    ...['--set', 'optimizer.lr=0.002'],
+  ])
+  return places
+}
+
+/** A run whose name and texts are hostile. */
+function makeHostile(places) {
+  whetstone([
+    ...['grpo', ...training(places, 'hostile.jsonl'), '--output', join(places.runs, places.name)],
     ...['--iterations', '1', '--rollout-batch-size', String(hostile.length), '--max-new-tokens', '4'],
     ...['--n-samples-per-prompt', '2'],
   ])
-  return places
 }
 
 function training({ model, reward }, data) {

@@ -87,8 +87,9 @@ export async function walk(all) {
     await accessible(desk.page, name)
     await shoot(desk.page, all, name)
   }
-  await desk.go(`#/compare/live/${encodeURIComponent(all.name)}`)
+  await desk.go('#/compare/live/first')
   await desk.page.waitForSelector('.legend')
+  await shoot(desk.page, all, 'compare')
   desk.isFine()
   await desk.close()
   const phone = await openPage(all, { colorScheme: 'dark', width: 390 })
@@ -155,6 +156,8 @@ export async function acts(all) {
   await go(runPage('live', 'act'))
   await press('Pause')
   await page.waitForSelector('.badge:text-is("paused")')
+  // The line of the last iteration may be on its way to the disk.
+  await page.waitForTimeout(1000)
   const logged = statSync(join(directory, 'logs/metrics.jsonl')).size
   await page.waitForTimeout(2000)
   assert.equal(statSync(join(directory, 'logs/metrics.jsonl')).size, logged, 'a paused run logs nothing')
@@ -195,7 +198,7 @@ export async function acts(all) {
   await group.getByRole('checkbox').nth(0).check()
   await group.getByRole('checkbox').nth(1).check()
   await page.getByRole('button', { name: 'This one is better' }).first().click()
-  await page.getByText(/The run has 1 pairs/).waitFor()
+  await page.getByText(/The run has 1 pair now/).waitFor()
 
   await go(runPage('live', 'chat'))
   await page.getByLabel('message to both').fill('1 + 1 = ?')
@@ -217,7 +220,9 @@ export async function acts(all) {
 }
 
 /** Every hostile text is on the page as text, and nothing of it ran. The strict policy of the page holds here. */
-export async function hostileTexts({ browser, url, name }) {
+export async function hostileTexts(all) {
+  all.makeHostile(all)
+  const { browser, url, name } = all
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
   const { page, go, isFine } = await watched(context, url)
   await page.getByRole('link', { name, exact: true }).waitFor()
@@ -239,8 +244,8 @@ export async function hostileTexts({ browser, url, name }) {
     await page.waitForSelector(n % 2 ? '.token' : '.turn')
   }
   const squeezed = text => text.replace(/\s+/g, ' ').trim()
-  const all = squeezed(seen)
-  const missing = hostile.filter(text => !all.includes(squeezed(text).slice(0, 60)))
+  const shown = squeezed(seen)
+  const missing = hostile.filter(text => !shown.includes(squeezed(text).slice(0, 60)))
   assert.deepEqual(missing, [])
   await page.waitForTimeout(500)
   isFine()

@@ -1,16 +1,18 @@
 /** Samples with pictures, and samples that are episodes, as the page gets them. */
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { SampleDetail, SamplesAnswer, TokensAnswer } from '../../src/dashboard/api.js'
+import type { RescoreAnswer, SampleDetail, SamplesAnswer, TokensAnswer } from '../../src/dashboard/api.js'
 import { defineEnvironment } from '../../src/environment/index.js'
 import { grpo } from '../../src/index.js'
 import { AskedDashboard } from '../support/dashboard.js'
-import { temporaryDirectory } from '../support/files.js'
+import { temporaryDirectory, written } from '../support/files.js'
 import { modelDirectory } from '../support/rl.js'
 import { run as visualRun } from '../train/vision/rl-world.js'
 
+const lengthReward = written('length.mjs', 'export default ({ response }) => response.length\n')
+
 async function over<T>(directory: string, look: (asked: AskedDashboard, path: string) => Promise<T>): Promise<T> {
-  const asked = await AskedDashboard.over(directory)
+  const asked = await AskedDashboard.over(directory, [lengthReward])
   try {
     return await look(asked, `/api/runs/${encodeURIComponent(basename(directory))}/samples`)
   } finally {
@@ -69,5 +71,12 @@ test('an episode is one sample: a conversation of its turns, whose observed toke
     expect(length).toBeLessThan(tokens.length)
     expect(numbers.advantage!.map(value => (value === null ? 0 : 1))).toEqual(sampled)
     expect(numbers.logprob!.filter(value => value !== null)).toHaveLength(length)
+    // Another reward sees what the policy said last, not the note on how the episode ended.
+    const rescored = await asked.posted<RescoreAnswer>(path.replace(/samples$/, 'rescore'), {
+      rewards: lengthReward,
+      ids: [id],
+    })
+    const said = detail.turns[3]!.text
+    expect(rescored.samples.map(({ after }) => after)).toEqual([said.length])
   })
 })

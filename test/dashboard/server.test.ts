@@ -48,6 +48,12 @@ describe('what is shown', () => {
     const { slowest, iterations } = await get<StagesAnswer>('/api/runs/one/stages')
     expect(slowest).toMatchObject({ stage: 'generation', share: 2 / 3 })
     expect(iterations).toHaveLength(40)
+    const parts = await get<StagesAnswer>('/api/runs/one/stages?points=3&from=2&to=12')
+    expect(parts.iterations.map(({ step, seconds, queue }) => [step, seconds.update, queue])).toEqual([
+      [5, 1, null],
+      [9, 1, null],
+      [12, 1, null],
+    ])
   })
 })
 

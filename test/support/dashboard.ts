@@ -18,8 +18,8 @@ export interface AskOptions {
 export class AskedDashboard {
   private constructor(readonly dashboard: Dashboard) {}
 
-  static async over(directory: string): Promise<AskedDashboard> {
-    return new AskedDashboard(await Dashboard.start({ directory, port: 0 }))
+  static async over(directory: string, rewards: readonly string[] = []): Promise<AskedDashboard> {
+    return new AskedDashboard(await Dashboard.start({ directory, port: 0, rewards }))
   }
 
   get token(): { authorization: string } {

@@ -11,6 +11,9 @@ export function number(value: number | null | undefined): string {
 
 export const count = (value: number): string => value.toLocaleString('en')
 
+/** `1 pair`, `2 pairs`. */
+export const counted = (value: number, what: string): string => `${count(value)} ${what}${value === 1 ? '' : 's'}`
+
 export const percent = (share: number): string => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`
 
 export function seconds(value: number): string {

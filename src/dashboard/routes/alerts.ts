@@ -4,8 +4,8 @@ import type { Alert, AlertsAnswer } from '../api.js'
 import type { Handler } from './index.js'
 
 export const alertsRoute: Handler = async ({ catalog }, { parts }): Promise<AlertsAnswer> => {
-  const { view } = await catalog.run(parts.run!)
-  return { alerts: alertsOf(view) }
+  const { view, derived } = await catalog.run(parts.run!)
+  return { alerts: derived('alerts', () => alertsOf(view)) }
 }
 
 export function alertsOf({ metrics, status, events, step }: RunView): Alert[] {

@@ -33,7 +33,7 @@ export const runRoute: Handler = async ({ catalog, services }, { parts }): Promi
     versions,
     changes,
     checkpoints: view.checkpoints,
-    markers: markersOf(view),
+    markers: run.derived('markers', () => markersOf(view)),
     events: view.events.slice(-200),
     // Other trainings sample nothing.
     index: view.config.command === 'rl' ? await (await services.of(run.directory)).ask('progress', {}) : noIndex,
@@ -49,9 +49,9 @@ const noIndex: RunDetail['index'] = {
   problem: null,
 }
 
-async function summaryOf({ name, directory, view }: WatchedRun, differing: readonly string[]): Promise<RunSummary> {
-  const { config, status, metrics } = view
-  const best = headline(view)
+async function summaryOf(run: WatchedRun, differing: readonly string[]): Promise<RunSummary> {
+  const { name, directory, view } = run
+  const { config, status } = view
   const listening = status === 'running' && (await isListening(directory))
   return {
     name,
@@ -64,6 +64,15 @@ async function summaryOf({ name, directory, view }: WatchedRun, differing: reado
     steps: stepsOf(view),
     created: Date.parse(config.created),
     updated: view.updated,
+    ...run.derived('summary', () => numbersOf(view)),
+    differences: Object.fromEntries(differing.map(key => [key, shown(valueAt(config.config, key))])),
+  }
+}
+
+function numbersOf(view: RunView): Pick<RunSummary, 'headline' | 'main' | 'alerts'> {
+  const { metrics, status } = view
+  const best = headline(view)
+  return {
     headline: best
       ? {
           metric: best.name,
@@ -77,7 +86,6 @@ async function summaryOf({ name, directory, view }: WatchedRun, differing: reado
       : null,
     main: Object.fromEntries(mainMetrics([view]).map(metric => [metric, metrics.get(metric)!.at(-1)!.value])),
     alerts: diagnose(metrics, status === 'finished' ? 'end' : 'step').length,
-    differences: Object.fromEntries(differing.map(key => [key, shown(valueAt(config.config, key))])),
   }
 }
 

@@ -33,32 +33,40 @@ export function stagesOf(
 ): StagesAnswer {
   const stages = [...metrics.keys()].map(stageOf).filter(stage => stage !== undefined && stage !== 'total') as string[]
   stages.sort((a, b) => place(a) - place(b) || a.localeCompare(b))
-  const columns = new Map<string, Map<number, number>>()
-  const column = (name: string): Map<number, number> => {
-    const known = columns.get(name) ?? new Map((metrics.get(name) ?? []).map(({ step, value }) => [step, value]))
-    columns.set(name, known)
-    return known
-  }
   const totals = (metrics.get('seconds/total') ?? []).filter(({ step }) => step >= from && step <= to)
   const size = Math.max(1, Math.ceil(totals.length / most))
-  const iterations: StagesAnswer['iterations'][number][] = []
-  for (let start = 0; start < totals.length; start += size) {
-    const part = totals.slice(start, start + size)
-    const mean = (name: string): number | null => {
-      const values = part.flatMap(({ step }) => column(name).get(step) ?? [])
-      return values.length === 0 ? null : values.reduce((a, b) => a + b, 0) / values.length
+  const parts = Math.ceil(totals.length / size)
+  const partOf = new Map(totals.map(({ step }, place) => [step, Math.floor(place / size)]))
+  /** Of each part the mean of a metric; null where it has none. */
+  const means = (name: string): readonly (number | null)[] => {
+    const [sums, counts] = [new Float64Array(parts), new Float64Array(parts)]
+    for (const { step, value } of metrics.get(name) ?? []) {
+      const part = partOf.get(step)
+      if (part === undefined) continue
+      sums[part]! += value
+      counts[part]!++
     }
-    const seconds = Object.fromEntries([...stages, 'total'].map(stage => [stage, mean(`seconds/${stage}`) ?? 0]))
-    iterations.push({
-      step: part.at(-1)!.step,
-      time: part.at(-1)!.time,
-      seconds,
-      staleness: mean('staleness/mean'),
-      queue: mean('rollouts/ahead'),
-      tokensPerSecond: mean('speed/tokens_per_second'),
-      memory: { rss: mean('memory/rss'), device: mean('memory/device'), devicePeak: mean('memory/device_peak') },
-    })
+    return Array.from(sums, (sum, part) => (counts[part] === 0 ? null : sum / counts[part]!))
   }
+  const seconds = [...stages, 'total'].map(stage => [stage, means(`seconds/${stage}`)] as const)
+  const staleness = means('staleness/mean')
+  const queue = means('rollouts/ahead')
+  const speed = means('speed/tokens_per_second')
+  const rss = means('memory/rss')
+  const device = means('memory/device')
+  const devicePeak = means('memory/device_peak')
+  const iterations = Array.from({ length: parts }, (_, part): StagesAnswer['iterations'][number] => {
+    const { step, time } = totals[Math.min(totals.length, (part + 1) * size) - 1]!
+    return {
+      step,
+      time,
+      seconds: Object.fromEntries(seconds.map(([stage, values]) => [stage, values[part] ?? 0])),
+      staleness: staleness[part]!,
+      queue: queue[part]!,
+      tokensPerSecond: speed[part]!,
+      memory: { rss: rss[part]!, device: device[part]!, devicePeak: devicePeak[part]! },
+    }
+  })
   return { stages, iterations, slowest: slowestOf(stages, iterations) }
 }
 

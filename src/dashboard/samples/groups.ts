@@ -23,7 +23,7 @@ export async function askGroups(index: SampleIndex, question: GroupsQuestion): P
   const rows = index.visible
   const first = rows === 0 ? 0 : columns.at(0, 'iteration')
   const last = rows === 0 ? 0 : columns.at(rows - 1, 'iteration')
-  const iteration = question.iteration ?? last
+  const iteration = question.iteration ?? lastScored(index) ?? last
   const groups: Group[] = []
   for (let from = columns.firstOf(iteration); from < rows && columns.at(from, 'iteration') === iteration; ) {
     const to = groupEnd(index, from)
@@ -46,6 +46,14 @@ export async function askGroups(index: SampleIndex, question: GroupsQuestion): P
     shown.push({ promptId, prompt, mean: known(mean), spread: known(spread), samples })
   }
   return { iteration, iterations: { first, last }, total: groups.length, groups: shown }
+}
+
+/** The last iteration that has any reward: of the one after it, responses may be coming in. */
+function lastScored(index: SampleIndex): number | undefined {
+  const { columns } = index.store
+  for (let row = index.visible - 1; row >= 0; row--)
+    if (!Number.isNaN(columns.at(row, 'reward'))) return columns.at(row, 'iteration')
+  return undefined
 }
 
 /** The first row after the group that begins here. */

@@ -5,7 +5,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as pause } from 'node:timers/promises'
-import { type Journal, JournalError, RunReader, type RunView, runPaths } from '../../run/index.js'
+import { Journal, JournalError, RunReader, type RunView, runPaths } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
 import type { JournalledSample, SamplingSettings } from '../../train/index.js'
 import type { IndexProgress } from '../api.js'
@@ -17,6 +17,8 @@ import { finishes, promptHash } from './where.js'
 
 /** Rows that are written to the disk at once, and read from the journal without a pause for questions. */
 const rowsAtOnce = 8192
+/** Files of the journal that are read at once. */
+const filesAhead = 8
 /** Files whose sizes are asked for together. */
 const statsAtOnce = 256
 /** Nanoseconds that times of files may be wrong by: some disks count whole seconds. */
@@ -27,6 +29,13 @@ const settledAfter = 2
 interface OpenRow {
   readonly number: NumberRow
   readonly text: TextEntry
+}
+
+interface ReadIteration {
+  readonly rows: readonly OpenRow[]
+  /** Nothing more is added to it. */
+  readonly ended: boolean
+  readonly problem: string | undefined
 }
 
 interface WholeIteration {
@@ -169,9 +178,17 @@ export class SampleIndex {
       this.visible = this.store.stored
     }
     let canSeal = !this.store.isReader
-    for (const { iteration, size } of waiting) {
+    // The next files are read while the rows of one are made.
+    const ahead: Promise<ReadIteration>[] = []
+    for (const [place, { iteration, size }] of waiting.entries()) {
       if (this.#closed) return
-      const { rows, ended, problem } = await this.#rowsOf(view, iteration)
+      while (ahead.length < filesAhead && place + ahead.length < waiting.length) {
+        const next = this.#rowsOf(view, waiting[place + ahead.length]!.iteration)
+        // A failure is told when its turn comes.
+        next.catch(() => {})
+        ahead.push(next)
+      }
+      const { rows, ended, problem } = await ahead.shift()!
       done += size
       if (problem !== undefined) report('building', problem)
       // The last one of a run that may go on may be written to again.
@@ -250,14 +267,13 @@ export class SampleIndex {
   }
 
   /** A damaged file is told, and its samples are left out. */
-  async #rowsOf(
-    view: RunView,
-    iteration: number,
-  ): Promise<{ rows: OpenRow[]; ended: boolean; problem: string | undefined }> {
+  async #rowsOf(view: RunView, iteration: number): Promise<ReadIteration> {
     const settings = (view.config.config ?? {}) as SamplingSettings
     try {
       const { journalledSamples } = await journalReading()
-      const { samples, ended } = await journalledSamples(view.journal as Journal, iteration, settings)
+      // One journal reads one file after another; each of these reads its own.
+      const journal = new Journal(runPaths(this.directory).journal)
+      const { samples, ended } = await journalledSamples(journal, iteration, settings)
       const tokenizer = await this.tokenizer()
       const decode = (ids: Int32Array): Promise<string> => tokenizer.decode(ids, { skipSpecialTokens: true })
       const prompts = new Map<string, string>()

@@ -48,7 +48,8 @@ export async function askTokens(index: SampleIndex, { id }: { id: string }): Pro
   const notes: Partial<Record<TokenNumber, string>> =
     inference?.logprobs || !numbers.logprob ? {} : { logprob: 'of the engine: the trainer did not score this rollout' }
   put('entropy', inference?.entropies, 'the run did not record entropies')
-  put('kl', trained?.kl, inference?.refLogprobs ? derived : 'the run recorded no log-probabilities of a reference')
+  const noKl = inference?.refLogprobs ? (trained ? notScored : derived) : 'the run recorded no reference'
+  put('kl', trained?.kl, noKl)
   put('value', inference?.values, 'the run has no critic')
   const { comparable } = trained ?? {}
   const own = inference?.logprobs

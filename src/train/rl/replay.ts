@@ -147,7 +147,13 @@ export async function configAt(
   const changed = changes.map(({ key }) => key)
   const needed = ['advantageEstimator'] as const
   const restored = await restoredConfig(values, { inputs: files, changed, given, needed })
-  return { config: rlSchema.parse(restored.config), otherVersions: restored.otherVersions }
+  const read = rlSchema.safeParse(restored.config)
+  if (!read.success) {
+    const [issue] = read.error.issues
+    const what = issue ? ` (${issue.path.join('.')}: ${issue.message})` : ''
+    throw new RunError(`this version cannot read the config of the run${what}`, { cause: read.error })
+  }
+  return { config: read.data, otherVersions: restored.otherVersions }
 }
 
 /** How far the run came: complete iterations, updates of the next one, and all optimiser steps. */

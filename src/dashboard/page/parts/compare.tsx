@@ -1,7 +1,7 @@
 /** Two samples side by side: a person says which is the better one, and the pairs become preference data. */
 import type { SampleDetail } from '../../api.js'
 import { exportPath, post } from '../client.js'
-import { count, number } from '../format.js'
+import { counted, number } from '../format.js'
 import { useAnswer } from '../hooks.js'
 import { report } from '../report-answers.js'
 import { Loading, Says, useSaid, Words } from './common.js'
@@ -28,7 +28,7 @@ export function Compare({ run, ids: [first, second], onChange }: CompareProps) {
       onChange?.()
       return better === null
         ? 'The choice is taken back.'
-        : `Kept. The run has ${count(answer.pairs.length)} pairs now.`
+        : `Kept. The run has ${counted(answer.pairs.length, 'pair')} now.`
     })
   const sides: readonly { id: string; name: 'first' | 'second'; answered: typeof left }[] = [
     { id: first, name: 'first', answered: left },
@@ -45,7 +45,7 @@ export function Compare({ run, ids: [first, second], onChange }: CompareProps) {
           </button>
         )}
         {(flags?.pairs.length ?? 0) > 0 && (
-          <a href={exportPath(run, 'pairs')}>Export {flags!.pairs.length} pairs as JSONL</a>
+          <a href={exportPath(run, 'pairs')}>Export {counted(flags!.pairs.length, 'pair')} as JSONL</a>
         )}
       </div>
       {left.answer && isOnePrompt && <Words text={left.answer.prompt} limited="limited" />}

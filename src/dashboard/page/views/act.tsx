@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { ActRequest, ActsAnswer } from '../../api.js'
 import type { ViewProps } from '../app.js'
 import { exportPath, post } from '../client.js'
-import { clock, count, number } from '../format.js'
+import { clock, counted, number } from '../format.js'
 import { useAnswer } from '../hooks.js'
 import { happened } from '../live.js'
 import { Loading, Says, useSaid } from '../parts/common.js'
@@ -62,10 +62,12 @@ export function Act({ run }: ViewProps) {
           <section class="card stack" aria-label="Flags and pairs">
             <h2>Flags and pairs</h2>
             <p>
-              {count(flags?.flags.length ?? 0)} flagged samples <a href={exportPath(run, 'flags')}>Export as JSONL</a>
+              {counted(flags?.flags.length ?? 0, 'flagged sample')}{' '}
+              <a href={exportPath(run, 'flags')}>Export as JSONL</a>
             </p>
             <p>
-              {count(flags?.pairs.length ?? 0)} preference pairs <a href={exportPath(run, 'pairs')}>Export as JSONL</a>
+              {counted(flags?.pairs.length ?? 0, 'preference pair')}{' '}
+              <a href={exportPath(run, 'pairs')}>Export as JSONL</a>
             </p>
           </section>
         )}
@@ -75,10 +77,10 @@ export function Act({ run }: ViewProps) {
         {answer.acts.length === 0 && <p class="note">None. Every act is kept here and in the journal of the run.</p>}
         {[...answer.acts].reverse().map(({ time, text, from }) => (
           <p key={`${time} ${text}`} class="small">
-            <span class="dim">{clock(time)}</span> {text}{' '}
             <span class="dim">
-              from {answer.unit} {from}
-            </span>
+              {clock(time)} · {answer.unit} {from} ·
+            </span>{' '}
+            {text}
           </p>
         ))}
       </section>
@@ -109,7 +111,9 @@ function Buttons({ answer, act }: { readonly answer: ActsAnswer; readonly act: A
           Stop after this step
         </button>
       </div>
-      <p class="dim small">A stopped run saves a checkpoint and can be resumed with `--resume`.</p>
+      <p class="dim small">
+        A stopped run saves a checkpoint and can be resumed with <code>--resume</code>.
+      </p>
     </section>
   )
 }
@@ -129,7 +133,7 @@ function Setting({ setting, answer, act }: SettingProps) {
     void act({ act: 'set', option, value: Number(text) })
   }
   return (
-    <form class="stack" onSubmit={submit}>
+    <form class="stack setting" onSubmit={submit}>
       <div class="row end">
         <label class="field">
           <span class="mono">{option}</span>

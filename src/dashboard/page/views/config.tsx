@@ -20,7 +20,9 @@ export function Config({ run }: ViewProps) {
         </section>
         <section class="card" aria-label="Changes">
           <h2>Changed since the start</h2>
-          {changes.length === 0 && <p class="note">Nothing. Resumes and acts that change options stand here.</p>}
+          {changes.length === 0 && (
+            <p class="note">Nothing. Options that a resume changed stand here; acts are on their own page.</p>
+          )}
           {changes.map(({ time, key, from, to, since }) => (
             <p key={`${time} ${key}`} class="small">
               {clock(time)} <code>{key}</code> from {JSON.stringify(from)} to {JSON.stringify(to)}

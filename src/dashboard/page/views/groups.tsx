@@ -57,7 +57,7 @@ export function Groups({ address, run }: ViewProps) {
                 key={row.id}
                 row={row}
                 address={address}
-                rank={place === 0 ? 'best' : place === group.samples.length - 1 ? 'worst' : ''}
+                rank={rankOf(group, place)}
                 isChosen={chosen.includes(row.id)}
                 onChoose={() => toggle(row.id)}
               />
@@ -88,6 +88,13 @@ export function Groups({ address, run }: ViewProps) {
       )}
     </>
   )
+}
+
+/** Only of samples that have rewards: others come after them. */
+function rankOf({ samples }: GroupsAnswer['groups'][number], place: number): 'best' | 'worst' | '' {
+  const scored = samples.filter(({ reward }) => reward !== null).length
+  if (scored < 2) return ''
+  return place === 0 ? 'best' : place === scored - 1 ? 'worst' : ''
 }
 
 interface ChoiceProps {

@@ -41,7 +41,7 @@ export function Runs() {
     setChosen(chosen.includes(name) ? chosen.filter(one => one !== name) : [...chosen, name])
   const compared = chosen.filter(name => runs.some(run => run.name === name))
   const header = (by: Order, title: string) => (
-    <th aria-sort={order === by ? 'descending' : undefined}>
+    <th class={by === 'best' || by === 'alerts' ? 'num' : ''} aria-sort={order === by ? 'descending' : undefined}>
       <button type="button" onClick={() => setOrder(by)}>
         {title}
         {order === by && ' ▾'}
@@ -71,7 +71,7 @@ export function Runs() {
                 </th>
                 {header('name', 'run')}
                 <th>status</th>
-                <th>step</th>
+                <th class="num">step</th>
                 <th>metric</th>
                 <th class="num">last</th>
                 {header('best', 'best')}
@@ -109,7 +109,7 @@ export function Runs() {
                   <td class="small">{run.headline?.metric ?? '-'}</td>
                   <td class="num">{number(run.headline?.last)}</td>
                   <td class="num">{number(run.headline?.best)}</td>
-                  <td>
+                  <td class="num">
                     {run.alerts > 0 ? (
                       <a href={writeAddress({ runs: [run.name], page: 'alerts', query: {} })}>
                         {run.alerts} {run.alerts === 1 ? 'alert' : 'alerts'}
