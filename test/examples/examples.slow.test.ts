@@ -8,6 +8,7 @@ import { Run } from '../../src/run/index.js'
 import { runWhetstone } from '../support/child.js'
 import { quick } from '../support/compiled.js'
 import { temporaryDirectory } from '../support/files.js'
+import { metricLines } from '../support/rl.js'
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url))
 const directories = readdirSync(examples, { withFileTypes: true }).filter(entry => entry.isDirectory())
@@ -33,16 +34,16 @@ beforeAll(async () => {
 }, 300_000)
 
 /** Runs every command of the page, and gives what the last one printed. */
-async function runReadme(page: string): Promise<string> {
+async function runReadme(page: string, behind = smaller): Promise<string> {
   const text = readFileSync(join(examples, page), 'utf8')
   const commands = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block]) => block!.trim().split('\n'))
   expect(commands.length).toBeGreaterThan(0)
   let printed = ''
-  for (const command of commands) printed = await runCommand(command)
+  for (const command of commands) printed = await runCommand(command, behind)
   return printed
 }
 
-async function runCommand(command: string): Promise<string> {
+async function runCommand(command: string, behind = smaller): Promise<string> {
   const [program, ...rest] = command.split(' ').flatMap(expand)
   if (program === 'node') {
     const { status, stdout, stderr } = spawnSync(process.execPath, rest, { cwd: folder, encoding: 'utf8' })
@@ -51,7 +52,7 @@ async function runCommand(command: string): Promise<string> {
   }
   expect([program, rest[0]]).toEqual(['npx', 'whetstone'])
   const [, verb, ...args] = rest
-  const { code, stdout, stderr } = await runWhetstone([verb!, ...args, ...(smaller[verb!]?.split(' ') ?? [])], {
+  const { code, stdout, stderr } = await runWhetstone([verb!, ...args, ...(behind[verb!]?.split(' ') ?? [])], {
     cwd: folder,
   })
   expect(code, `${command}\n${stderr}`).toBe(0)
@@ -111,9 +112,12 @@ test('DPO and KTO on pairs', async () => {
 }, 120_000)
 
 test('pictures in a folder', async () => {
-  await runReadme('images/README.md')
+  await runReadme('images/README.md', {})
   await finished('images-sft')
   await finished('images-grpo')
+  const rewards = metricLines(join(folder, 'runs/images-grpo')).map(({ values }) => values['reward/mean']!)
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+  expect(mean(rewards.slice(-5))).toBeGreaterThan(mean(rewards.slice(0, 5)) + 0.1)
   const answers = readFileSync(join(folder, 'runs/images-answers.jsonl'), 'utf8').trim().split('\n')
   expect(answers).toHaveLength(12)
 }, 120_000)
