@@ -1,6 +1,6 @@
 /** Whole trainings: two ranks come to the same as one process, and to the same bits again. */
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Ranks } from '../../src/distributed/index.js'
@@ -8,7 +8,7 @@ import { LocalModel, type Role } from '../../src/model/index.js'
 import { type Training, type TrainingName, trainings } from '../../src/train/index.js'
 import { answerPairs } from '../support/answers.js'
 import { expectClose } from '../support/close.js'
-import { weightsOf } from '../support/distributed.js'
+import { journalOf, samplesOf, weightsOf } from '../support/distributed.js'
 import { fresh, jsonl } from '../support/files.js'
 import { letterReward, metricLines, promptFile, stoppedAt } from '../support/rl.js'
 import { modelDirectory, rewardModelDirectory } from '../support/tiny-model.js'
@@ -63,20 +63,6 @@ const measured = (run: string) =>
     step,
     values: Object.entries(values).filter(([name]) => !/^(speed|time|memory|seconds|samples\/reused)/.test(name)),
   }))
-
-/** Rows or samples of every step: ids of rows, tokens. */
-function journalOf(run: string): unknown[] {
-  const directory = join(run, 'journal')
-  const texts = readdirSync(directory, { recursive: true })
-    .filter(name => String(name).endsWith('.jsonl'))
-    .sort()
-    .map(name => readFileSync(join(directory, String(name)), 'utf8'))
-  return texts
-    .join('')
-    .split('\n')
-    .filter(line => line !== '')
-    .map(line => JSON.parse(line))
-}
 
 const bits = (run: string, name = 'final_model'): string =>
   createHash('sha256')
@@ -165,16 +151,3 @@ test('a reward model is on all ranks; a run of two ranks goes on with one proces
   expect(await train('rl', two, { ...options, devices: 1 }, { resume: true })).toMatchObject({ outcome: 'finished' })
   await expectSame(one, two, { final_model: 'language' })
 })
-
-/** The tokens of every sample, in an order that does not depend on which was ready first. */
-function samplesOf(run: string): string[] {
-  const lines = journalOf(run) as { record: { kind: string; promptId?: string; sample?: number } }[]
-  const made = lines.filter(({ record }) => record.kind === 'outcome').map(({ record }) => record)
-  return made.map(({ promptId, sample, ...rest }) => `${promptId} ${sample} ${tokensOf(rest)}`).sort()
-}
-
-/** Ids are integers of the journal; log-probabilities of two ranks differ in their last bits. */
-function tokensOf(record: object): string {
-  const found = JSON.stringify(record).match(/"\$int32":"[^"]*"/g) ?? []
-  return found.join(' ')
-}

@@ -1,4 +1,6 @@
 /** Trainings to compare between numbers of ranks. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { DistributedModel, type ReplicaOptions, type World } from '../../src/distributed/index.js'
 import {
   type Gradients,
@@ -72,4 +74,31 @@ export async function bothWays<R extends Role>(
   options: ReplicaOptions<R>,
 ): Promise<[LocalModel<R>, DistributedModel<R>]> {
   return [await LocalModel.load<R>(directory, options), await DistributedModel.load<R>(world, directory, options)]
+}
+
+/** Rows or samples of every step: ids of rows, tokens. */
+export function journalOf(run: string): unknown[] {
+  const directory = join(run, 'journal')
+  const texts = readdirSync(directory, { recursive: true })
+    .filter(name => String(name).endsWith('.jsonl'))
+    .sort()
+    .map(name => readFileSync(join(directory, String(name)), 'utf8'))
+  return texts
+    .join('')
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line))
+}
+
+/** The tokens of every sample and turn, in an order that does not depend on which was ready first. */
+export function samplesOf(run: string): string[] {
+  const lines = journalOf(run) as { record: { kind: string; promptId?: string; sample?: number } }[]
+  const made = lines.map(({ record }) => record).filter(({ kind }) => kind === 'outcome' || kind === 'turn')
+  return made.map(({ promptId, sample, ...rest }) => `${promptId} ${sample} ${tokensOf(rest)}`).sort()
+}
+
+/** Ids are integers of the journal; log-probabilities of two ranks differ in their last bits. */
+function tokensOf(record: object): string {
+  const found = JSON.stringify(record).match(/"\$int32":"[^"]*"/g) ?? []
+  return found.join(' ')
 }

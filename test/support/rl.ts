@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Ranks } from '../../src/distributed/index.js'
 import type { Report } from '../../src/progress/index.js'
 import { loadDefinitions } from '../../src/train/config/definitions.js'
 import { type RlConfig, resolveRlConfig, runRl } from '../../src/train/rl/index.js'
@@ -89,12 +90,14 @@ export interface StartOptions {
   stopAt?: string
   /** Asks it to stop at any moment. */
   stop?: AbortController
+  /** Ranks that are there already. Default: one process. */
+  ranks?: Ranks
 }
 
 export async function start(options: Readonly<Record<string, unknown>>, rest: StartOptions = {}): Promise<JobResult> {
   const { config, origins } = resolveRlConfig(await loadDefinitions([{ origin: 'test', values: options }]))
-  const { resume = false, allowChange = [], stopAt, stop } = rest
-  return runRl({ config, origins, resume, allowChange, ...stoppedAt(stopAt, stop) })
+  const { resume = false, allowChange = [], stopAt, stop, ranks } = rest
+  return runRl({ config, origins, resume, allowChange, ...stoppedAt(stopAt, stop), ...(ranks && { ranks }) })
 }
 
 /** A report and the signal that it stops its run with, at the first time of a stage. */
