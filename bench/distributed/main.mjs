@@ -5,8 +5,8 @@
  *   npm run bench:distributed -- --quick
  *
  * It prints: two ranks of one thread against one process of two; the share of a step that is communication and waiting, beside the
- * floor that the bytes set; the imbalance of shards of ragged lengths; what the controller does per token; and from these where the
- * controller, the store and the network saturate at 8, 64 and 1,024 GPUs.
+ * floor that the bytes set; what it would save to reduce gradients beside a backward pass; the imbalance of shards of ragged lengths;
+ * what the controller does per token; and from these where the controller, the store and the network saturate at 8, 64 and 1,024 GPUs.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -16,13 +16,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { LocalModel, newConfig } from 'whetstone/model'
-import { threads } from 'whetstone/tensor'
+import { Tensor, threads } from 'whetstone/tensor'
 import { DistributedModel, imbalance, measureRanks, planShards, World } from '#whetstone/distributed'
 import { cpuTimer } from '#whetstone/watchdog'
 import { saturation } from './saturation.mjs'
 
 const { values: given } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
-const rounds = given.quick ? 2 : 5
+const rounds = given.quick ? 2 : 3
 
 /** @typedef {import('whetstone/model').TokenModel<'language'>} Model */
 
@@ -84,6 +84,38 @@ async function fastest(work) {
   return best / 1000
 }
 
+/**
+ * The most that an overlap could save: all gradients are reduced while a pass runs, from its first moment on.
+ * @param {DistributedModel<'language'>} model @param {Int32Array[]} sequences
+ */
+async function overlap(model, sequences) {
+  const numbers = new Float32Array(gradientNumbers)
+  const own = Tensor.from(numbers, { shape: [numbers.length], dtype: 'float32', device: 'cpu' })
+  const pass = () =>
+    model.forwardBackward(sequences, outputs =>
+      outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => -0.01) })),
+    )
+  const reduce = () => Promise.all([world.group.allReduce(own), world.askOthers('bench.allReduce', numbers.length)])
+  const passed = async (/** @type {() => Promise<unknown>} */ work) => {
+    const seconds = await fastest(async () => {
+      await work()
+      model.zeroGrad()
+    })
+    return seconds
+  }
+  const times = {
+    pass: await passed(pass),
+    reduce: await fastest(reduce),
+    both: await passed(() => Promise.all([pass(), reduce()])),
+  }
+  own.dispose()
+  return times
+}
+/** Of the largest shape. */
+const gradientNumbers = 20_000_000
+/** @type {{ tokens: number, pass: number, reduce: number, both: number }[]} */
+const overlaps = []
+
 /** @param {number} size */
 async function openWorld(size) {
   const server = createServer()
@@ -129,6 +161,7 @@ try {
       const steps = rounds + 1
       const share = (use.seconds - before.seconds) / steps / seconds
       const floor = (use.bytes - before.bytes) / steps / bandwidth / seconds
+      if (name === '20M' && tokens <= 1024) overlaps.push({ tokens: Math.round(total / 2), ...(await overlap(two, sequences)) })
       two.dispose()
       threads(2)
       const one = await LocalModel.load(directory, { role: 'language', dtype: 'float32' })
@@ -140,6 +173,12 @@ try {
       )
     }
   }
+
+  console.log('\na pass (forward and backward) of the largest model, and an all-reduce of its gradients')
+  for (const { tokens, pass, reduce, both } of overlaps)
+    console.log(
+      `${tokens} tokens per rank: pass ${pass.toFixed(3)} s, all-reduce ${reduce.toFixed(3)} s, one after the other ${(pass + reduce).toFixed(3)} s, at the same time ${both.toFixed(3)} s: ${percent(1 - both / (pass + reduce))} less`,
+    )
 
   console.log('\nimbalance of shards (how much more than the mean the busiest rank has)')
   for (const [ranks, batch] of [

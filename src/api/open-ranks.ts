@@ -11,6 +11,8 @@ import { Tokenizer } from '../text/index.js'
 export interface RankedEngine extends Pick<OpenedEngine, 'tokenizer' | 'close'> {
   readonly engine: OpenedEngine['engine'] | DistributedGenerator
   readonly weights: OpenedEngine['weights'] | undefined
+  /** Called when a rank is lost, also while no request is in flight. */
+  readonly onFailure: (listener: (error: Error) => void) => void
 }
 
 export type RankedOptions = OpenOptions & Pick<DeviceChoice, 'devices'>
@@ -19,7 +21,11 @@ export async function openRankedEngine(directory: string, options: RankedOptions
   const { devices, ...alone } = options
   const ranks = await Ranks.of({ device: options.device, devices })
   const world = await ranks.world(options.signal)
-  if (!world) return openEngine(directory, { ...alone, ...(devices === undefined ? {} : { device: ranks.device }) })
+  const onFailure: RankedEngine['onFailure'] = listener => ranks.onFailure(listener)
+  if (!world) {
+    const place = devices === undefined ? {} : { device: ranks.device }
+    return { ...(await openEngine(directory, { ...alone, ...place })), onFailure }
+  }
   const { adapter, device: _, signal, onProgress, chatTemplate, adapters, memory, ...engine } = alone
   try {
     if (adapters !== undefined || memory !== undefined)
@@ -43,7 +49,7 @@ export async function openRankedEngine(directory: string, options: RankedOptions
       model.dispose()
       await ranks.close()
     }
-    return { engine: made, tokenizer, weights: undefined, close }
+    return { engine: made, tokenizer, weights: undefined, close, onFailure }
   } catch (error) {
     await ranks.close()
     throw error

@@ -57,6 +57,8 @@ export interface Serving {
   readonly port: number
   /** Of OpenAI's API. */
   readonly url: string
+  /** Resolves when it can no longer answer, because a rank of `devices` is lost. */
+  readonly failed: Promise<Error>
   /** Requests in flight may take `graceMs` more. */
   close(options?: { graceMs: number }): Promise<void>
 }
@@ -98,6 +100,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       name,
       port: started.port,
       url: `http://${host.includes(':') ? `[${host}]` : host}:${started.port}/v1`,
+      failed: new Promise(resolve => opened.onFailure?.(resolve)),
       close: async (how = { graceMs: 0 }) => {
         await started.close(how)
         await opened.close()
@@ -129,7 +132,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   async function open() {
     if (model instanceof LocalModel) {
       const engine = new LocalEngine(model, { ...engineGiven, ...(given ? { tokenizer: given } : {}) })
-      return { engine, tokenizer: given, weights: undefined, close: () => engine.close() }
+      return { engine, tokenizer: given, weights: undefined, close: () => engine.close(), onFailure: undefined }
     }
     if (control && devices !== undefined)
       throw new InputError('devices: weights of a server with control are of one process; leave devices out')

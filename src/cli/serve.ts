@@ -132,7 +132,11 @@ export async function run(args: string[]): Promise<number> {
   const open = apiKey === undefined && !['127.0.0.1', '::1', 'localhost'].includes(host)
   report.line(`${server.name} at ${server.url}`)
   if (open) report.line('Everyone who can reach this address can use it: set --api-key to require a key.')
-  await ended
+  const failure = await Promise.race([ended.then(() => undefined), server.failed])
+  if (failure) {
+    await server.close()
+    throw failure
+  }
   report.line('Stopping: requests in flight are finished first.')
   await server.close({ graceMs: drainSeconds * 1000 })
   return 0

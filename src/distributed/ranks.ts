@@ -11,7 +11,10 @@ import type { World } from './world.js'
 let joined: Promise<World> | undefined
 
 export class Ranks {
+  /** Why they cannot go on together. */
+  failure: Error | undefined
   private opened: Promise<{ world: World; close(): Promise<void> }> | undefined
+  private readonly listeners = new Set<(error: Error) => void>()
 
   private constructor(
     /** Where this process computes. */
@@ -41,8 +44,19 @@ export class Ranks {
   /** Undefined for one process alone. */
   async world(signal?: AbortSignal): Promise<World | undefined> {
     if (this.size === 1) return undefined
-    this.opened ??= this.open(signal)
+    this.opened ??= this.open(signal).then(opened => {
+      opened.world.onFailure(error => {
+        this.failure = error
+        for (const listener of this.listeners) listener(error)
+      })
+      return opened
+    })
     return (await this.opened).world
+  }
+
+  /** Called when a rank is lost, also while nothing is asked of it. */
+  onFailure(listener: (error: Error) => void): void {
+    this.listeners.add(listener)
   }
 
   /** Ends the ranks that were started for this. */

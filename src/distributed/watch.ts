@@ -163,6 +163,6 @@ function otherCollective(symptoms: readonly Error[]): { rank: number; made: stri
 }
 
 const remedy =
-  'What was finished is in the directory of the run. Start the command again with --resume to go on; with fewer ranks too.'
+  'Start the command again. A training goes on from its run directory with --resume; with fewer ranks too.'
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))

@@ -99,7 +99,7 @@ test.skipIf(process.platform !== 'linux')('Ctrl-C, SIGTERM, a killed rank, kill 
   const failed = await stopped('run', (_, [rank]) => process.kill(rank!, 'SIGKILL'))
   expect(failed.code, failed.output).toBe(1)
   expect(failed.stderr).toMatch(/rank 1 \(.*, cpu, process \d+\) was ended by SIGKILL/)
-  expect(failed.stderr).toContain('Start the command again with --resume to go on')
+  expect(failed.stderr).toContain('A training goes on from its run directory with --resume')
   cpSync(join(folder, 'run'), join(folder, 'alone'), { recursive: true })
 
   const gone = await stopped('run', child => child.process.kill('SIGKILL'))

@@ -4,11 +4,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Ranks } from '../../src/distributed/index.js'
-import { LocalModel, type Role } from '../../src/model/index.js'
+import type { Role } from '../../src/model/index.js'
 import { type Training, type TrainingName, trainings } from '../../src/train/index.js'
 import { answerPairs } from '../support/answers.js'
 import { expectClose } from '../support/close.js'
-import { journalOf, samplesOf, weightsOf } from '../support/distributed.js'
+import { journalOf, samplesOf, weightsOfDirectory } from '../support/distributed.js'
 import { fresh, jsonl } from '../support/files.js'
 import { letterReward, metricLines, promptFile, stoppedAt } from '../support/rl.js'
 import { modelDirectory, rewardModelDirectory } from '../support/tiny-model.js'
@@ -51,13 +51,6 @@ async function train(name: TrainingName, output: string, options: object, rest: 
   return training.run(job)
 }
 
-async function weightsIn(directory: string, role: Role): Promise<Map<string, Float32Array>> {
-  const loaded = await LocalModel.load(directory, { role })
-  const weights = await weightsOf(loaded)
-  loaded.dispose()
-  return weights
-}
-
 const measured = (run: string) =>
   metricLines(run).map(({ step, values }) => ({
     step,
@@ -71,10 +64,10 @@ const bits = (run: string, name = 'final_model'): string =>
 
 async function expectSame(one: string, two: string, models: Readonly<Record<string, Role>>): Promise<void> {
   for (const [name, role] of Object.entries(models)) {
-    const expected = await weightsIn(join(one, name), role)
-    const start = await weightsIn(model, role === 'language' ? role : 'language')
+    const expected = await weightsOfDirectory(join(one, name), role)
+    const start = await weightsOfDirectory(model, role === 'language' ? role : 'language')
     let moved = 0
-    for (const [weight, numbers] of await weightsIn(join(two, name), role)) {
+    for (const [weight, numbers] of await weightsOfDirectory(join(two, name), role)) {
       expectClose(numbers, expected.get(weight)!, 1e-5, `${name} ${weight}`)
       moved = Math.max(moved, ...numbers.map((value, i) => Math.abs(value - (start.get(weight)?.[i] ?? value))))
     }
@@ -113,6 +106,23 @@ test.each(supervised)(
     expect(bits(again)).toBe(bits(two))
   },
 )
+
+test('four ranks, more than a batch has rows, train as one process does: rows, and samples', async () => {
+  const four = await Ranks.of({ device: 'cpu', devices: 4 })
+  try {
+    const sft = { ...rows, data: conversations, optimizer: { ...optimizer, shard: true } }
+    const grpo = { ...rl, algorithm: 'grpo', optimizer: { ...rl.optimizer, shard: true } }
+    for (const [name, options] of [['sft', sft] as const, ['rl', grpo] as const]) {
+      const [one, many] = [fresh('one'), fresh('four')]
+      await train(name, one, options)
+      expect(await train(name, many, options, { ranks: four })).toMatchObject({ outcome: 'finished', step: 20 })
+      await expectSame(one, many, { final_model: 'language' })
+      if (name === 'rl') expect(samplesOf(many)).toEqual(samplesOf(one))
+    }
+  } finally {
+    await four.close()
+  }
+})
 
 const rlRuns = [
   [

@@ -67,6 +67,17 @@ export async function weightsOf(model: object): Promise<Map<string, Float32Array
   return found
 }
 
+/** Of a model that was written. */
+export async function weightsOfDirectory(
+  directory: string,
+  role: Role = 'language',
+): Promise<Map<string, Float32Array>> {
+  const loaded = await LocalModel.load(directory, { role })
+  const weights = await weightsOf(loaded)
+  loaded.dispose()
+  return weights
+}
+
 /** The same model in one process and over the ranks. */
 export async function bothWays<R extends Role>(
   world: World,

@@ -65,7 +65,7 @@ export async function runRl(job: JobOptions<RlConfig>): Promise<JobResult> {
     if ((await job.onChecked?.({ models, data, countTooLong: () => tooLongOf(job, prepared) })) === 'stop')
       return checkedOnly(config.output)
     const run = await openRun(job, prepared)
-    return await withinRun(run, job.signal, () => trainRun(job, prepared, run))
+    return await withinRun(run, job, () => trainRun(job, prepared, run))
   } finally {
     await prepared.close()
   }

@@ -133,9 +133,14 @@ export function checkedOnly(directory: string): JobResult {
 const modelNames = ['final', 'best', 'value', 'ema'].map(name => [`${name}_model`, `${name}_adapter`])
 
 /** Trains within a run that is open, and closes it with what came of it. */
-export async function withinRun(run: Run, signal: AbortSignal, train: () => Promise<JobResult>): Promise<JobResult> {
+export async function withinRun(
+  run: Run,
+  { signal, ranks }: Pick<JobOptions<unknown>, 'signal' | 'ranks'>,
+  train: () => Promise<JobResult>,
+): Promise<JobResult> {
   try {
     const result = await train()
+    if (ranks?.failure && result.outcome === 'stopped') throw ranks.failure
     for (const names of modelNames) {
       const name = names.find(one => existsSync(join(run.directory, one)))
       if (name !== undefined) run.artifact(name, 'model')
@@ -144,12 +149,13 @@ export async function withinRun(run: Run, signal: AbortSignal, train: () => Prom
     return result
   } catch (error) {
     // A stop while models were being loaded: nothing was trained, and nothing is lost.
-    if (signal.aborted && error === signal.reason) {
+    if (signal.aborted && error === signal.reason && !ranks?.failure) {
       const step = (await run.latest())?.step ?? 0
       await run.close('stopped')
       return { outcome: 'stopped', step, metrics: {}, directory: run.directory }
     }
-    const shown = error instanceof NonFiniteGradientError ? divergedError(error) : error
+    const cause = ranks?.failure ?? error
+    const shown = cause instanceof NonFiniteGradientError ? divergedError(cause) : cause
     await run.close('failed', shown).catch(() => {})
     throw shown
   }

@@ -12,9 +12,12 @@ export function withRanks<C extends DeviceChoice>(
     // A dry run may be for another machine.
     if (job.ranks || (job.purpose === 'check' && !launchedRank(process.env))) return run(job)
     const ranks = await Ranks.of(job.config)
+    // A run may be waiting for a server of rewards when a rank is lost.
+    const lost = new AbortController()
+    ranks.onFailure(() => lost.abort())
     try {
       if (ranks.size > 1) refuseLive(job.live)
-      return await run({ ...job, ranks })
+      return await run({ ...job, ranks, signal: AbortSignal.any([job.signal, lost.signal]) })
     } finally {
       await ranks.close()
     }

@@ -130,7 +130,7 @@ export async function runSupervised<C extends SupervisedConfig, K extends Superv
     if ((await job.onChecked?.({ models, data: [dataset.report], countTooLong: countAll })) === 'stop')
       return checkedOnly(config.output)
     const run = await openRun(job, trainer, prepared)
-    return await withinRun(run, job.signal, () => trainRun(job, trainer, prepared, run))
+    return await withinRun(run, job, () => trainRun(job, trainer, prepared, run))
   } finally {
     await dataset.close()
   }
