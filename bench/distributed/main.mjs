@@ -161,7 +161,8 @@ try {
       const steps = rounds + 1
       const share = (use.seconds - before.seconds) / steps / seconds
       const floor = (use.bytes - before.bytes) / steps / bandwidth / seconds
-      if (name === '20M' && tokens <= 1024) overlaps.push({ tokens: Math.round(total / 2), ...(await overlap(two, sequences)) })
+      if (name === '20M' && tokens <= 1024)
+        overlaps.push({ tokens: Math.round(total / 2), ...(await overlap(two, sequences)) })
       two.dispose()
       threads(2)
       const one = await LocalModel.load(directory, { role: 'language', dtype: 'float32' })

@@ -162,7 +162,6 @@ function otherCollective(symptoms: readonly Error[]): { rank: number; made: stri
   return found && { rank: found[0], made: `made the collective ${found[1]} where the others made ${expected}` }
 }
 
-const remedy =
-  'Start the command again. A training goes on from its run directory with --resume; with fewer ranks too.'
+const remedy = 'Start the command again. A training goes on from its run directory with --resume; with fewer ranks too.'
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
