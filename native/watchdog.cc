@@ -176,9 +176,9 @@ void watch(ThreadTime thread) {
       for (const int number : kSignals) arrived[number] = 0;
       continue;
     }
-    const std::string who = "reward \"" + nameOf(field(entered ? kEntered : kWaiting)) + "\"";
+    const std::string who = nameOf(field(entered ? kEntered : kWaiting));
     const double limit = field(entered ? kEnteredLimit : kWaitingLimit);
-    const std::string remedy = " What was finished is in the directory of the run: mend the reward, and resume the run.\n";
+    const std::string remedy = " What was finished is in the directory of the run: mend it, and resume the run.\n";
     for (const int number : kSignals) {
       if (!arrived[number]) continue;
       if (signalled == Clock::time_point{}) signalled = now;
@@ -186,7 +186,7 @@ void watch(ThreadTime thread) {
       end("\nwhetstone: interrupted while " + who + " held the process: nothing else could run." + remedy, 128 + number);
     }
     if (held > limit)
-      end("\nwhetstone: " + who + " has held the process for " + seconds(held) + ", longer than its deadlineMs: nothing else can run. The process ends with exit code " +
+      end("\nwhetstone: " + who + " has held the process for " + seconds(held) + ", longer than its time limit: nothing else can run. The process ends with exit code " +
               std::to_string(kTimedOut) + "." + remedy,
           kTimedOut);
   }

@@ -28,7 +28,7 @@ export const arrows = {
   data: ['errors', 'files', 'sequence', 'media', 'text'],
   source: ['errors', 'hub', 'progress', 'gguf', 'data'],
   reward: ['errors', 'files', 'http', 'sequence', 'watchdog', 'source', 'tensor', 'media', 'model', 'text', 'data'],
-  environment: ['errors', 'sequence', 'text', 'rollout', 'data'],
+  environment: ['errors', 'sequence', 'watchdog', 'text', 'rollout', 'data'],
   serve: ['errors', 'http', 'sequence', 'media', 'model', 'text', 'rollout', 'data', 'environment'],
   experience: ['errors', 'sequence', 'media', 'model', 'text', 'rollout', 'data', 'reward', 'environment', 'maths'],
   run: ['errors', 'files', 'http', 'progress'],

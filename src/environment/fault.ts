@@ -1,6 +1,12 @@
 /** Faults of environments: they end an attempt, and are never a reward. */
 import { onAbort } from '../errors/index.js'
+import { Watch } from '../watchdog/index.js'
 import type { FailurePlace } from './episode.js'
+
+/** How long code of an environment may hold the process, at least: then the watchdog ends the process. */
+const leastHoldMs = 60_000
+/** While such code waits, an engine or an update in this process may hold it for long. */
+const leastWaitingHoldMs = 600_000
 
 /** Thrown at the time limit of the episode. */
 export class OutOfTime extends Error {
@@ -43,9 +49,13 @@ export class Fault extends Error {
     return new Promise<T>((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
       const limited = new AbortController()
+      let release = (): void => {}
+      let over = false
       const end = (settle: () => void): void => {
+        over = true
         clearTimeout(timer)
         unlink()
+        release()
         settle()
       }
       const unlink = onAbort(signal, () =>
@@ -63,12 +73,14 @@ export class Fault extends Error {
           }),
         milliseconds,
       )
-      Promise.resolve()
-        .then(() => work(limited.signal))
-        .then(
-          value => end(() => resolve(value)),
-          error => end(() => reject(new Fault(at, `${what}: ${messageOf(error)}`, { cause: error }))),
-        )
+      const holds = [leastHoldMs, leastWaitingHoldMs].map(least => Math.max(milliseconds, least))
+      const watched = new Watch(what, holds[0]!, holds[1]).call(async () => work(limited.signal))
+      release = watched.release
+      if (over) release()
+      watched.answer.then(
+        value => end(() => resolve(value)),
+        error => end(() => reject(new Fault(at, `${what}: ${messageOf(error)}`, { cause: error }))),
+      )
     })
   }
 }

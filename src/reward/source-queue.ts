@@ -83,7 +83,7 @@ export class SourceQueue<Item> {
     const { name, kind, limits, isolated = false } = source
     // The code of a function is somebody else's: it may never give control back.
     const holdMs = Math.max(limits.deadlineMs, leastHoldMs)
-    this.watch = kind === 'function' && !isolated ? new Watch(name, holdMs) : undefined
+    this.watch = kind === 'function' && !isolated ? new Watch(`reward "${name}"`, holdMs) : undefined
     const { patienceMs, onAway } = options
     this.absence = new Absence({ source: source.name, patienceMs: source.kind === 'remote' ? patienceMs : 0, onAway })
   }

@@ -48,9 +48,12 @@ export function cpuTimer(): () => number {
 /** Watches the calls of one function. To enter and to leave are writes to memory. */
 export class Watch {
   constructor(
+    /** As a message names it: `reward "mine"`, `tool search`. */
     readonly name: string,
     /** Milliseconds it may hold the process; Infinity for no limit. */
     readonly limitMs: number,
+    /** The same for the rest of a call that waits: other work of the process may be what holds it then. */
+    readonly waitingLimitMs = limitMs,
   ) {}
 
   /**
@@ -92,7 +95,7 @@ function recordOf(): Float64Array | undefined {
   const memory = native.watchdog()
   native = memory ? native : undefined
   record = memory && new Float64Array(memory)
-  // Whatever ends the process from here on is no reward.
+  // Whatever ends the process from here on is none of these functions.
   process.once('exit', () => {
     clearInterval(timer)
     record?.fill(0, entered.name)
@@ -120,8 +123,8 @@ function showWaiting(shared: Float64Array): void {
   const show = (): void => {
     const names = [...new Set(calls.map(({ name }) => name))]
     shared[beat]!++
-    shared[waiting.limit] = Math.min(...calls.map(({ limitMs }) => limitMs))
-    shared[waiting.name] = idOf(names.slice(0, 3).join('" or "'))
+    shared[waiting.limit] = Math.min(...calls.map(({ waitingLimitMs }) => waitingLimitMs))
+    shared[waiting.name] = idOf(names.slice(0, 3).join(' or '))
   }
   show()
   timer = setInterval(show, beatMs).unref()

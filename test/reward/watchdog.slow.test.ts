@@ -22,7 +22,7 @@ it.concurrent.each(['at once', 'after a while', 'asleep'])(
   'a function that never comes back, %s, is named and ended',
   async mode => {
     const { code, output } = await watched(mode, 700)
-    expect(output).toMatch(/whetstone: reward "my reward" has held the process for 1\d.* s, longer than its deadlineMs/)
+    expect(output).toMatch(/whetstone: reward "my reward" has held the process for 1\d.* s, longer than its time limit/)
     expect(code).toBe(124)
   },
   // It has to use ten seconds of processor time, which a busy machine may not give it soon.
