@@ -56,6 +56,8 @@ export interface GenerateOptions
     ColumnOptions {
   /** Ranks that compute together: all GPUs, a number of them (or of processes that share a CPU), or a list. Default: this process. */
   readonly devices?: Devices | undefined
+  /** Called when the model is loaded, before anything is generated. */
+  readonly onStart?: () => void
   /** A model directory, an id of the Hub, or a model of the program. */
   readonly model: string | LocalModel<'language'>
   /** What RL reads (a file, a pattern, a folder, an id of the Hub), or rows. */
@@ -124,6 +126,7 @@ export async function* generate(options: GenerateOptions): AsyncGenerator<Genera
   const opened = local
     ? overModel(model, tokenizer, options)
     : await open(model, { ...options, ...(adapter === undefined ? {} : { adapter }), signal }, report)
+  options.onStart?.()
   const progress = showProgress(report, opened.engine, prompts.length * n)
   // A directory without a tokenizer generates ids alone.
   const wanted = tokenizer ? { ...sampling, text } : sampling

@@ -83,22 +83,25 @@ async function write(settings: Settings, { output, report, signal }: Writing): P
   const { vocabSize } = (await readConfig(model)).decoder
   asUsage(() => resolveSampling(samplingParams(settings), { vocabSize, n }))
   usableDevice(settings.device)
+  const tally = { responses: 0, rejected: 0, failed: 0, tokens: 0 }
+  let [started, ended] = [0, 0]
+  const onStart = (): void => {
+    started = performance.now()
+  }
   const samples = generate({
     ...given,
     seed: settings.seed,
     ...engineOptions(settings),
-    ...{ devices: settings.devices, model, data, n, chatTemplate, logprobs, truncateSide, report, signal },
+    ...{ devices: settings.devices, model, data, n, chatTemplate, logprobs, truncateSide, report, signal, onStart },
     columns: readColumns(settings.columns),
     ...mediaOption(settings),
     text: settings.keepSpecialTokens ? 'with-special' : 'plain',
     ...(truncatePrompt === undefined ? {} : { truncatePrompt }),
   })
-  const tally = { responses: 0, rejected: 0, failed: 0, tokens: 0 }
-  let started: number | undefined
   await output.write(
     async append => {
       for await (const sample of samples) {
-        started ??= performance.now()
+        ended = performance.now()
         if (sample.error) tally[sample.error.kind]++
         else {
           tally.responses++
@@ -109,7 +112,7 @@ async function write(settings: Settings, { output, report, signal }: Writing): P
     },
     { signal },
   )
-  const seconds = (performance.now() - (started ?? 0)) / 1000
+  const seconds = Math.max(1e-3, (ended - started) / 1000)
   const missing = (['rejected', 'failed'] as const).flatMap(kind => (tally[kind] > 0 ? [`${tally[kind]} ${kind}`] : []))
   const whole = (value: number): string => Math.round(value).toLocaleString('en')
   report.line(
