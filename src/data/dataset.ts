@@ -73,7 +73,7 @@ export async function openDataset<K extends ExampleKind>(
     if (dataset.report.train === 0) throw empty(store, 'data')
     if (validationShare > 0 && store.heldOut.length === 0)
       throw new DataError(
-        `validationShare: ${validationShare} of ${store.rows} rows is less than one row; raise it, or give validationData`,
+        `validationShare: no row is left to train on if one is held out; add rows that differ, or give validationData`,
       )
     return dataset
   } catch (error) {

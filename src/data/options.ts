@@ -37,7 +37,7 @@ export const dataOptionsShape = {
     .min(0)
     .max(0.9)
     .default(0)
-    .describe('share of rows to hold out; a hash of each row decides, so the choice never changes'),
+    .describe('share of rows to hold out, at least one row; a hash of each row decides, so the choice never changes'),
   maxLength: z.int().min(2).optional().describe('most tokens of an example (default: the context of the model)'),
   overlong: z
     .enum(['truncate', 'drop'])

@@ -48,7 +48,7 @@ const harmless = new Set(['same-answers', 'overlong', 'nothing-to-train'])
 
 export class RowStore<K extends ExampleKind> {
   /** Examples by source: the number of the row of each, so that a row with several is there as often. */
-  readonly examples: readonly GrowingList[]
+  readonly examples: GrowingList[]
   readonly heldOut = new GrowingList(Uint32Array)
   readonly formats: Record<string, number> = {}
   readonly skipped: Record<string, number> = {}
@@ -61,6 +61,8 @@ export class RowStore<K extends ExampleKind> {
   readonly #name: string
   /** A bit for each row that no example could be made of, once there is one. */
   #dropped: Uint8Array | undefined
+  /** The smallest hash of a row, and the rows that have it. */
+  #least: { share: number; rows: Set<number> } = { share: 1, rows: new Set() }
   #rows = 0
   #isCollecting = false
 
@@ -83,6 +85,7 @@ export class RowStore<K extends ExampleKind> {
     const store = new RowStore(kind, found, options)
     try {
       await store.#scan()
+      store.#holdOutOne()
       // Rows that are collected over several stores are looked at when all are read.
       if (!options.bad) store.stopIfTooMany()
       return store
@@ -213,8 +216,21 @@ export class RowStore<K extends ExampleKind> {
     const times = counter.count(number)
     if (times > 1) this.#repeats.set(this.#rows, times)
     const list = share < this.options.heldOutShare ? this.heldOut : this.examples[source]!
+    if (share < this.#least.share) this.#least = { share, rows: new Set() }
+    if (share === this.#least.share) this.#least.rows.add(this.#rows)
     for (let i = 0; i < examples; i++) list.push(this.#rows)
     this.#rows++
+  }
+
+  /** Of few rows a small share may be none. The row with the smallest hash is then held out: it is the first that a larger share takes. */
+  #holdOutOne(): void {
+    const { rows } = this.#least
+    if (this.options.heldOutShare === 0 || this.heldOut.length > 0 || rows.size === this.#rows) return
+    for (const [source, list] of this.examples.entries()) {
+      const kept = new GrowingList(Uint32Array)
+      for (let i = 0; i < list.length; i++) (rows.has(list.at(i)) ? this.heldOut : kept).push(list.at(i))
+      this.examples[source] = kept
+    }
   }
 
   #fileOf(row: number) {

@@ -31,7 +31,7 @@ export interface SftPlain {
   patchBudget?: SftWritten['patchBudget']
   /** how images and videos are read */
   media?: SftInputMedia | undefined
-  /** share of rows to hold out; a hash of each row decides, so the choice never changes @defaultValue `0` */
+  /** share of rows to hold out, at least one row; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: SftWritten['validationShare']
   /** most tokens of an example (default: the context of the model) */
   maxLength?: SftWritten['maxLength']
@@ -167,7 +167,7 @@ export interface RewardModelPlain {
   patchBudget?: RewardModelWritten['patchBudget']
   /** how images and videos are read */
   media?: SftInputMedia | undefined
-  /** share of rows to hold out; a hash of each row decides, so the choice never changes @defaultValue `0` */
+  /** share of rows to hold out, at least one row; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: RewardModelWritten['validationShare']
   /** most tokens of an example (default: the context of the model) */
   maxLength?: RewardModelWritten['maxLength']
@@ -285,7 +285,7 @@ export interface PreferencePlain {
   patchBudget?: PreferenceWritten['patchBudget']
   /** how images and videos are read */
   media?: SftInputMedia | undefined
-  /** share of rows to hold out; a hash of each row decides, so the choice never changes @defaultValue `0` */
+  /** share of rows to hold out, at least one row; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: PreferenceWritten['validationShare']
   /** most tokens of an example (default: the context of the model) */
   maxLength?: PreferenceWritten['maxLength']
@@ -415,7 +415,7 @@ export interface RlPlain {
   keepCheckpoints?: RlWritten['keepCheckpoints']
   /** loggers, which get metrics, samples and files: tensorboard, mlflow, or files with your own (defineLogger); [] for none @defaultValue `["tensorboard"]` */
   loggers?: RlWritten['loggers']
-  /** share of rows to hold out; a hash of each row decides, so the choice never changes @defaultValue `0` */
+  /** share of rows to hold out, at least one row; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: RlWritten['validationShare']
   /** template of a prompt, such as "Question: {prompt}"; {name} inserts another column, {{ and }} are braces */
   promptTemplate?: RlWritten['promptTemplate']

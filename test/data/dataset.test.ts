@@ -159,8 +159,24 @@ describe('held-out rows', () => {
     )
     jsonl('one.jsonl', rows(1))
     await expect(open('conversations', 'one.jsonl', { validationShare: 0.0001 })).rejects.toThrow(
-      /of 1 rows is less than one row/,
+      /no row is left to train on/,
     )
+  })
+
+  it('a share of few rows holds out at least one, the first that a larger share takes', async () => {
+    jsonl('few.jsonl', [...rows(12), rows(12)[3]])
+    const heldOut = async (validationShare: number) => {
+      const dataset = await open('conversations', 'few.jsonl', { validationShare })
+      const held: string[] = []
+      for await (const part of dataset.validation(tokenizer)!.parts(20)) held.push(...(await texts(part)))
+      expect(dataset.report.train + held.length).toBe(13)
+      return held
+    }
+    const least = await heldOut(1e-9)
+    expect(new Set(least).size).toBe(1)
+    let share = 0.01
+    while ((await heldOut(share)).length === least.length) share += 0.02
+    expect(await heldOut(share)).toEqual(expect.arrayContaining(least))
   })
 })
 
