@@ -1,19 +1,15 @@
 /** Curves of a hundred thousand points for a chart that is a thousand wide: means with the extremes they hide. Pure. */
+import type { MetricSeries } from '../run/index.js'
 import type { Curve } from './api.js'
 
-interface Point {
-  readonly step: number
-  readonly time: number
-  readonly value: number
-}
-
-export function thinned(points: readonly Point[], most: number): Omit<Curve, 'metric'> {
+export function thinned(series: MetricSeries, most: number): Omit<Curve, 'metric'> {
+  const { length } = series.values
   const known = (value: number): number | null => (Number.isFinite(value) ? value : null)
-  if (points.length <= most)
+  if (length <= most)
     return {
-      steps: points.map(({ step }) => step),
-      times: points.map(({ time }) => time),
-      values: points.map(({ value }) => known(value)),
+      steps: Array.from(series.steps),
+      times: Array.from(series.times),
+      values: Array.from(series.values, known),
     }
   const steps: number[] = []
   const times: number[] = []
@@ -21,20 +17,19 @@ export function thinned(points: readonly Point[], most: number): Omit<Curve, 'me
   const low: (number | null)[] = []
   const high: (number | null)[] = []
   for (let part = 0; part < most; part++) {
-    const from = Math.floor((part * points.length) / most)
-    const to = Math.floor(((part + 1) * points.length) / most)
+    const from = Math.floor((part * length) / most)
+    const to = Math.floor(((part + 1) * length) / most)
     let [sum, count, least, largest] = [0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
     for (let i = from; i < to; i++) {
-      const { value } = points[i]!
+      const value = series.values[i]!
       if (!Number.isFinite(value)) continue
       sum += value
       count++
       least = Math.min(least, value)
       largest = Math.max(largest, value)
     }
-    const { step, time } = points[to - 1]!
-    steps.push(step)
-    times.push(time)
+    steps.push(series.steps[to - 1]!)
+    times.push(series.times[to - 1]!)
     values.push(count === 0 ? null : sum / count)
     low.push(known(least))
     high.push(known(largest))

@@ -109,8 +109,12 @@ export const diagnoses: readonly Diagnosis[] = [
     id: 'weights-unchanged',
     when: history => {
       // Steps without a gradient say nothing about the size of the steps.
+      if (!history.has('weights/changed')) return undefined
       const norms = new Map(history.get('grad/norm')?.map(({ step, value }) => [step, value]))
-      const changed = (history.get('weights/changed') ?? []).filter(({ step }) => norms.get(step)).slice(-10)
+      const changed = history
+        .get('weights/changed')!
+        .filter(({ step }) => norms.get(step))
+        .slice(-10)
       const sum = changed.reduce((total, { value }) => total + value, 0)
       return changed.length === 10 && sum < 0.001 ? { share: `${numberText(100 * sum, 2)} %` } : undefined
     },

@@ -51,9 +51,12 @@ export function mainMetrics(runs: readonly RunView[]): string[] {
   return [...new Set(runs.flatMap(({ metrics }) => [...metrics.keys()]))].sort().slice(0, 12)
 }
 
+/** Metrics that say how well a run did, the best known first. */
+export const headlineNames = (command: RunView['config']['command']): readonly string[] => headlines[command] ?? []
+
 /** How well a run did, in one number: its last reward, accuracy or loss. */
 export function headline({ config, metrics }: RunView): { name: string; point: MetricPoint } | undefined {
-  for (const name of headlines[config.command] ?? []) {
+  for (const name of headlineNames(config.command)) {
     const point = metrics.get(name)?.at(-1)
     if (point) return { name, point }
   }

@@ -3,7 +3,15 @@
 /** By name, ascending by step. */
 export type History = ReadonlyMap<string, readonly { readonly step: number; readonly value: number }[]>
 
-export const values = (history: History, name: string): number[] => (history.get(name) ?? []).map(({ value }) => value)
+/** A history that has values without their steps, which take less memory. */
+export interface ValueHistory extends History {
+  valuesOf(name: string): readonly number[]
+}
+
+export function values(history: History, name: string): readonly number[] {
+  if ('valuesOf' in history) return (history as ValueHistory).valuesOf(name)
+  return (history.get(name) ?? []).map(({ value }) => value)
+}
 
 /** Whether a run goes on, or this is all there will be of it. */
 export type Moment = 'step' | 'end'
@@ -13,9 +21,9 @@ export type Moment = 'step' | 'end'
  * do: nothing comes after them.
  */
 export function last(history: History, name: string, count: number, at: Moment): number[] | undefined {
-  const points = history.get(name) ?? []
+  const found = values(history, name)
   const enough = at === 'end' ? 1 : count
-  return points.length >= enough ? points.slice(-count).map(({ value }) => value) : undefined
+  return found.length >= enough ? found.slice(-count) : undefined
 }
 
 /** What values are of, for people: `last 3 iterations`. */
@@ -47,7 +55,7 @@ function deviation(numbers: readonly number[]): number {
 }
 
 /** The curve that says how well a reinforcement learning does: over held-out prompts where there are enough points of it. */
-function rewardCurve(history: History): number[] {
+function rewardCurve(history: History): readonly number[] {
   return values(history, 'reward/mean')
 }
 

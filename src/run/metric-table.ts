@@ -15,6 +15,13 @@ export interface MetricSnapshot {
   readonly names: readonly string[]
 }
 
+/** Points of a metric, one array each. */
+export interface MetricSeries {
+  readonly steps: Float64Array
+  readonly times: Float64Array
+  readonly values: Float64Array
+}
+
 export class MetricTable {
   #rows = 0
   #steps: Float64Array = new Float64Array(64)
@@ -65,20 +72,29 @@ export class MetricTable {
 
   /** The points of a metric, ascending by step; the last line where a step has several. */
   points(name: string): MetricPoint[] {
+    const { steps, times, values } = this.series(name)
+    return Array.from(values, (value, at) => ({ step: steps[at]!, time: times[at]!, value }))
+  }
+
+  /** The same as arrays, in a tenth of the memory. */
+  series(name: string): MetricSeries {
     const column = this.#columns.get(name)
-    if (!column) return []
-    const points: MetricPoint[] = []
-    for (let row = 0; row < this.#rows; row++) {
-      const value = column[row]!
-      if (value === absent) continue
-      const step = this.#steps[row]!
-      const point = { step, time: this.#times[row]!, value }
-      if (points.at(-1)?.step === step) points[points.length - 1] = point
-      else points.push(point)
+    const count = this.count(name)
+    const rows = new Uint32Array(count)
+    let end = 0
+    for (let row = 0; column && row < this.#rows; row++) {
+      if (column[row] === absent) continue
+      if (end > 0 && this.#steps[rows[end - 1]!] === this.#steps[row]) end--
+      rows[end++] = row
     }
-    if (this.#ascending) return points
-    const bySteps = new Map(points.map(point => [point.step, point]))
-    return [...bySteps.values()].sort((a, b) => a.step - b.step)
+    let kept = rows.subarray(0, end)
+    if (!this.#ascending) {
+      const bySteps = new Map(Array.from(kept, row => [this.#steps[row]!, row]))
+      kept = Uint32Array.from([...bySteps].sort(([a], [b]) => a - b).map(([, row]) => row))
+    }
+    const of = (from: Float64Array | undefined): Float64Array =>
+      Float64Array.from({ length: kept.length }, (_, at) => from![kept[at]!]!)
+    return { steps: of(this.#steps), times: of(this.#times), values: of(column) }
   }
 
   /** How many lines have a metric. */

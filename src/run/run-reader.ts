@@ -11,6 +11,7 @@ import { type RunConfig, readConfig } from './identity.js'
 import { Journal } from './journal.js'
 import { type JsonObject, objectOf } from './json-lines.js'
 import { LogTail, type TailReader } from './log-tail.js'
+import type { ValueHistory } from './metric-history.js'
 import { readMetricIndex, writeMetricIndex } from './metric-index.js'
 import { MetricTable } from './metric-table.js'
 import { logFiles, runPaths } from './paths.js'
@@ -87,7 +88,11 @@ export class RunReader {
         table.lastTime ?? 0,
         this.#config?.mtimeMs ?? 0,
       ),
-      metrics: new MetricMap(table.names, name => this.#pointsOf(name)),
+      metrics: new MetricMap(
+        table.names,
+        name => this.#pointsOf(name),
+        name => Array.from(table.series(name).values),
+      ),
       events: [...events],
       badLines: [...bad(logFiles.events, this.#badEvents), ...bad(logFiles.metrics, this.#badMetrics)],
       checkpoints,
@@ -164,12 +169,13 @@ export class RunReader {
 }
 
 /** Metrics by name, whose points are made when they are asked for. */
-class MetricMap implements ReadonlyMap<string, readonly MetricPoint[]> {
+class MetricMap implements ReadonlyMap<string, readonly MetricPoint[]>, ValueHistory {
   readonly #names: ReadonlySet<string>
 
   constructor(
     names: readonly string[],
     private readonly pointsOf: (name: string) => readonly MetricPoint[],
+    readonly valuesOf: (name: string) => readonly number[],
   ) {
     this.#names = new Set(names)
   }

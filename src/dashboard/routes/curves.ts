@@ -1,5 +1,5 @@
 /** Metrics and their curves. */
-import { mainMetrics, metricNames, metricText, unitOf } from '../../run/index.js'
+import { type MetricSeries, mainMetrics, metricNames, metricText, unitOf } from '../../run/index.js'
 import type { Curve, CurvesAnswer, MetricsAnswer } from '../api.js'
 import { thinned } from '../thin.js'
 import type { Handler } from './index.js'
@@ -26,7 +26,7 @@ export const metricsRoute: Handler = async ({ catalog }, { parts }): Promise<Met
 }
 
 export const curvesRoute: Handler = async ({ catalog }, exchange): Promise<CurvesAnswer> => {
-  const { view } = await catalog.run(exchange.parts.run!)
+  const { reader } = await catalog.run(exchange.parts.run!)
   const names = (exchange.query.get('metrics') ?? '').split(',').filter(name => name !== '')
   const safe = { min: 0, max: Number.MAX_SAFE_INTEGER }
   const from = exchange.number('from', safe) ?? 0
@@ -34,17 +34,19 @@ export const curvesRoute: Handler = async ({ catalog }, exchange): Promise<Curve
   const points = exchange.number('points', { min: 10, max: 100_000 }) ?? 2000
   const curves: Curve[] = []
   for (const metric of names.slice(0, 200)) {
-    const found = view.metrics.get(metric)
-    if (found)
-      curves.push({
-        metric,
-        ...thinned(
-          found.filter(({ step }) => step >= from && step <= to),
-          points,
-        ),
-      })
+    const found = within(reader.table.series(metric), from, to)
+    if (found.values.length > 0 || reader.table.names.includes(metric))
+      curves.push({ metric, ...thinned(found, points) })
   }
   return { curves }
+}
+
+/** Steps ascend. */
+export function within({ steps, times, values }: MetricSeries, from: number, to: number): MetricSeries {
+  const start = steps.findIndex(step => step >= from)
+  const end = steps.findLastIndex(step => step <= to) + 1
+  const cut = (all: Float64Array): Float64Array => (start < 0 ? all.subarray(0, 0) : all.subarray(start, end))
+  return { steps: cut(steps), times: cut(times), values: cut(values) }
 }
 
 /** Names with a part of the user's own match the family. */

@@ -3,7 +3,7 @@ import {
   configChanges,
   curvesOf,
   diagnose,
-  headline,
+  headlineNames,
   type Json,
   mainMetrics,
   metricText,
@@ -33,7 +33,7 @@ export const runRoute: Handler = async ({ catalog, services }, { parts }): Promi
     versions,
     changes,
     checkpoints: view.checkpoints,
-    markers: run.derived('markers', () => markersOf(view)),
+    markers: run.derived('markers', () => markersOf(run)),
     events: view.events.slice(-200),
     // Other trainings sample nothing.
     index: view.config.command === 'rl' ? await (await services.of(run.directory)).ask('progress', {}) : noIndex,
@@ -64,27 +64,24 @@ async function summaryOf(run: WatchedRun, differing: readonly string[]): Promise
     steps: stepsOf(view),
     created: Date.parse(config.created),
     updated: view.updated,
-    ...run.derived('summary', () => numbersOf(view)),
+    ...run.derived('summary', () => numbersOf(run)),
     differences: Object.fromEntries(differing.map(key => [key, shown(valueAt(config.config, key))])),
   }
 }
 
-function numbersOf(view: RunView): Pick<RunSummary, 'headline' | 'main' | 'alerts'> {
-  const { metrics, status } = view
-  const best = headline(view)
+/** Of columns: points as objects would take ten times their memory. */
+function numbersOf({ view, reader: { table } }: WatchedRun): Pick<RunSummary, 'headline' | 'main' | 'alerts'> {
+  const { metrics, status, config } = view
+  const valuesOf = (metric: string): Float64Array => table.series(metric).values
+  const metric = headlineNames(config.command).find(name => metrics.has(name))
+  const values = metric === undefined ? undefined : valuesOf(metric)
+  const last = values?.at(-1)
   return {
-    headline: best
-      ? {
-          metric: best.name,
-          last: best.point.value,
-          best: bestOf(
-            best.name,
-            metrics.get(best.name)!.map(({ value }) => value),
-          ),
-          text: metricText(best.name, best.point.value),
-        }
-      : null,
-    main: Object.fromEntries(mainMetrics([view]).map(metric => [metric, metrics.get(metric)!.at(-1)!.value])),
+    headline:
+      metric === undefined || values === undefined || last === undefined
+        ? null
+        : { metric, last, best: bestOf(metric, values), text: metricText(metric, last) },
+    main: Object.fromEntries(mainMetrics([view]).map(name => [name, valuesOf(name).at(-1)!])),
     alerts: diagnose(metrics, status === 'finished' ? 'end' : 'step').length,
   }
 }
@@ -96,7 +93,7 @@ function kindOf(view: RunView): string {
 }
 
 /** Of a loss the lowest value, of everything else the highest. */
-function bestOf(metric: string, values: readonly number[]): number {
+function bestOf(metric: string, values: Float64Array): number {
   const finite = values.filter(Number.isFinite)
   const lower = metric.startsWith('loss/') || metric.endsWith('perplexity')
   return finite.reduce((a, b) => (lower === b < a ? b : a), finite[0] ?? Number.NaN)
@@ -131,19 +128,16 @@ function shown(value: Json | undefined): string {
 }
 
 /** Checkpoints, resumes, evaluations, acts and warnings, at the step that the run had reached. */
-export function markersOf({ events, metrics, config }: RunView): Marker[] {
-  const times = (metrics.get('seconds/total') ?? metrics.get('loss/train') ?? []).map(({ step, time }) => ({
-    step,
-    time,
-  }))
+function markersOf({ view: { events, metrics, config }, reader: { table } }: WatchedRun): Marker[] {
+  const { steps, times } = table.series(metrics.has('seconds/total') ? 'seconds/total' : 'loss/train')
   const stepAt = (time: number): number => {
     let [low, high] = [0, times.length]
     while (low < high) {
       const middle = (low + high) >> 1
-      if (times[middle]!.time <= time) low = middle + 1
+      if (times[middle]! <= time) low = middle + 1
       else high = middle
     }
-    return times[low - 1]?.step ?? 0
+    return steps[low - 1] ?? 0
   }
   const markers: Marker[] = []
   for (const event of events) {

@@ -1,6 +1,7 @@
 /** What each iteration spent its time on. */
-import type { RunView } from '../../run/index.js'
+import type { MetricTable } from '../../run/index.js'
 import type { StagesAnswer } from '../api.js'
+import { within } from './curves.js'
 import type { Handler } from './index.js'
 
 /** In the order in which they happen; others come after them. */
@@ -19,31 +20,33 @@ const order = [
 ]
 
 export const stagesRoute: Handler = async ({ catalog }, exchange): Promise<StagesAnswer> => {
-  const { view } = await catalog.run(exchange.parts.run!)
+  const { reader } = await catalog.run(exchange.parts.run!)
   const safe = { min: 0, max: Number.MAX_SAFE_INTEGER }
   const from = exchange.number('from', safe) ?? 0
   const to = exchange.number('to', safe) ?? Number.POSITIVE_INFINITY
   const most = exchange.number('points', { min: 1, max: 5000 }) ?? 400
-  return stagesOf(view, { from, to, most })
+  return stagesOf(reader.table, { from, to, most })
 }
 
 export function stagesOf(
-  { metrics }: RunView,
+  table: MetricTable,
   { from, to, most }: { from: number; to: number; most: number },
 ): StagesAnswer {
-  const stages = [...metrics.keys()].map(stageOf).filter(stage => stage !== undefined && stage !== 'total') as string[]
+  const stages = table.names.map(stageOf).filter(stage => stage !== undefined && stage !== 'total') as string[]
   stages.sort((a, b) => place(a) - place(b) || a.localeCompare(b))
-  const totals = (metrics.get('seconds/total') ?? []).filter(({ step }) => step >= from && step <= to)
+  const { steps: totals, times } = within(table.series('seconds/total'), from, to)
   const size = Math.max(1, Math.ceil(totals.length / most))
   const parts = Math.ceil(totals.length / size)
-  const partOf = new Map(totals.map(({ step }, place) => [step, Math.floor(place / size)]))
+  const partOf = new Map<number, number>()
+  for (const [at, step] of totals.entries()) partOf.set(step, Math.floor(at / size))
   /** Of each part the mean of a metric; null where it has none. */
   const means = (name: string): readonly (number | null)[] => {
     const [sums, counts] = [new Float64Array(parts), new Float64Array(parts)]
-    for (const { step, value } of metrics.get(name) ?? []) {
+    const { steps, values } = table.series(name)
+    for (const [at, step] of steps.entries()) {
       const part = partOf.get(step)
       if (part === undefined) continue
-      sums[part]! += value
+      sums[part]! += values[at]!
       counts[part]!++
     }
     return Array.from(sums, (sum, part) => (counts[part] === 0 ? null : sum / counts[part]!))
@@ -56,10 +59,10 @@ export function stagesOf(
   const device = means('memory/device')
   const devicePeak = means('memory/device_peak')
   const iterations = Array.from({ length: parts }, (_, part): StagesAnswer['iterations'][number] => {
-    const { step, time } = totals[Math.min(totals.length, (part + 1) * size) - 1]!
+    const at = Math.min(totals.length, (part + 1) * size) - 1
     return {
-      step,
-      time,
+      step: totals[at]!,
+      time: times[at]!,
       seconds: Object.fromEntries(seconds.map(([stage, values]) => [stage, values[part] ?? 0])),
       staleness: staleness[part]!,
       queue: queue[part]!,

@@ -31,6 +31,12 @@ interface OpenRow {
   readonly text: TextEntry
 }
 
+/** Iterations of the journal, ascending, and how long their files are. */
+interface JournalFiles {
+  readonly iterations: readonly number[]
+  readonly sizes: Float64Array
+}
+
 interface ReadIteration {
   readonly rows: readonly OpenRow[]
   /** Nothing more is added to it. */
@@ -136,13 +142,15 @@ export class SampleIndex {
     // Other trainings sample nothing.
     if (view.config.command !== 'rl') return
     const files = await this.#journalFiles(view)
-    const total = files.reduce((sum, { size }) => sum + size, 0)
+    const total = files.sizes.reduce((sum, size) => sum + size, 0)
     await this.#forgetRewritten(files)
     if (view.status !== 'running') await this.store.checked(resumesOf(view))
     await this.#reasons.refresh()
-    const last = files.at(-1)?.iteration ?? -1
+    const last = files.iterations.at(-1) ?? -1
     const isOver = view.status !== 'running'
-    const waiting = files.filter(({ iteration }) => !this.store.sealed.has(iteration))
+    const waiting: { iteration: number; size: number }[] = []
+    for (const [at, iteration] of files.iterations.entries())
+      if (!this.store.sealed.has(iteration)) waiting.push({ iteration, size: files.sizes[at]! })
     const sizes = waiting.map(({ iteration, size }) => `${iteration}:${size}`).join()
     if (sizes === this.#openSizes && !isOver === this.#wasRunning) return
     let done = total - waiting.reduce((sum, { size }) => sum + size, 0)
@@ -224,13 +232,14 @@ export class SampleIndex {
   }
 
   /** Files of the journal with their sizes. Those that were sealed are only looked at again where a run was resumed. */
-  async #journalFiles(view: RunView): Promise<{ iteration: number; size: number }[]> {
+  async #journalFiles(view: RunView): Promise<JournalFiles> {
     const { journal } = runPaths(this.directory)
     // A directory without a new file has the same ones as before. It is looked at before it is listed.
     const { mtimeNs = 0n } = (await stat(journal, { bigint: true }).catch(() => undefined)) ?? {}
     if (this.#journal.seen !== mtimeNs) {
       const names = await readdir(journal).catch((): string[] => [])
-      const iterations = names.flatMap(name => /^(\d{6,})\.jsonl$/.exec(name)?.[1] ?? []).map(Number)
+      const iterations: number[] = []
+      for (const name of names) if (/^\d{6,}\.jsonl$/.test(name)) iterations.push(Number.parseInt(name, 10))
       // A file that is added within the same tick of the clock does not change the time: it is listed again.
       const isOld = BigInt(Date.now()) * 1_000_000n - mtimeNs > clockTick
       this.#journal = { seen: isOld ? mtimeNs : -1n, iterations: iterations.sort((a, b) => a - b) }
@@ -243,26 +252,38 @@ export class SampleIndex {
     const { iterations } = this.#journal
     const sizeOf = async (iteration: number): Promise<number> =>
       (await stat(join(journal, `${String(iteration).padStart(6, '0')}.jsonl`)).catch(() => ({ size: 0 }))).size
-    const found: { iteration: number; size: number }[] = []
-    for (let from = 0; from < iterations.length; from += statsAtOnce) {
-      const some = iterations.slice(from, from + statsAtOnce)
-      const known = some.map(iteration => (all ? undefined : this.store.sealed.get(iteration)))
-      const sizes = known.includes(undefined)
-        ? await Promise.all(some.map((iteration, i) => known[i] ?? sizeOf(iteration)))
-        : (known as number[])
-      for (const [i, iteration] of some.entries()) found.push({ iteration, size: sizes[i]! })
+    const sizes = new Float64Array(iterations.length)
+    let asked: Promise<void>[] = []
+    for (const [at, iteration] of iterations.entries()) {
+      const known = all ? undefined : this.store.sealed.get(iteration)
+      if (known !== undefined) {
+        sizes[at] = known
+        continue
+      }
+      const ask = sizeOf(iteration).then(size => {
+        sizes[at] = size
+      })
+      if (asked.push(ask) < statsAtOnce) continue
+      await Promise.all(asked)
+      asked = []
     }
-    return found
+    await Promise.all(asked)
+    return { iterations, sizes }
   }
 
-  async #forgetRewritten(files: readonly { iteration: number; size: number }[]): Promise<void> {
+  async #forgetRewritten({ iterations, sizes }: JournalFiles): Promise<void> {
     if (this.store.isReader) return
-    const now = new Map(files.map(({ iteration, size }) => [iteration, size]))
-    const changed = [...this.store.sealed].filter(([iteration, size]) => now.get(iteration) !== size)
-    if (changed.length === 0) return
+    let first = Number.POSITIVE_INFINITY
+    let at = 0
+    // Both ascend, and an index knows of no iteration twice.
+    for (const [iteration, size] of this.store.sealed) {
+      while (at < iterations.length && iterations[at]! < iteration) at++
+      if (iterations[at] !== iteration || sizes[at] !== size) first = Math.min(first, iteration)
+    }
+    if (first === Number.POSITIVE_INFINITY) return
     this.#dropOpen()
     this.#openSizes = undefined
-    await this.store.forgetFrom(Math.min(...changed.map(([iteration]) => iteration)))
+    await this.store.forgetFrom(first)
     this.visible = this.store.stored
   }
 

@@ -42,6 +42,8 @@ interface Header {
 }
 
 const placeBytes = 32
+/** A header names the iterations of its rows. It is read at once, or with a second or third try where it is long. */
+const headBytes = [1 << 16, 1 << 20, 1 << 24]
 /** Between texts: a byte that no UTF-8 has, so that nothing is found across the border. */
 const border = Buffer.of(0xff)
 
@@ -212,8 +214,9 @@ export class SampleStore {
     const checked = await readFile(join(this.directory, 'checked'), 'utf8').catch(() => undefined)
     if (checked !== undefined) this.#checkedResumes = Number(checked)
     const { size } = await this.files.columns.stat()
+    const room = new Room()
     for (let at = 0; at < size; ) {
-      const found = await readSegment(this.files.columns, at, size)
+      const found = await readSegment(this.files.columns, at, { size, room })
       if (!found) break
       const { header, body, end } = found
       this.columns.decode(header.rows, header.components, body)
@@ -289,15 +292,30 @@ async function openFiles(directory: string, mode: 'a+' | 'r'): Promise<Files> {
   }
 }
 
-async function readSegment(file: FileHandle, at: number, size: number) {
-  const head = await readAt(file, at, Math.min(1 << 20, size - at))
+/** Memory that one segment after another is read into. */
+class Room {
+  #bytes = Buffer.alloc(0)
+
+  async read(file: FileHandle, at: number, length: number): Promise<Buffer> {
+    if (this.#bytes.length < length) this.#bytes = Buffer.alloc(length)
+    const { bytesRead } = await file.read(this.#bytes, 0, length, at)
+    return this.#bytes.subarray(0, bytesRead)
+  }
+}
+
+/** The body lies in the room until the next segment is read. */
+async function readSegment(file: FileHandle, at: number, { size, room }: { size: number; room: Room }) {
+  let head: Buffer = Buffer.alloc(0)
+  for (const most of headBytes) {
+    if (!head.includes(10)) head = await room.read(file, at, Math.min(most, size - at))
+  }
   const end = head.indexOf(10)
   if (end < 0) return undefined
   try {
     const header = JSON.parse(head.toString('utf8', 0, end)) as Header
     if (header.version !== 2 || header.bytes !== SampleColumns.bytesOf(header.rows, header.components.length))
       return undefined
-    const body = await readAt(file, at + end + 1, header.bytes)
+    const body = await room.read(file, at + end + 1, header.bytes)
     if (body.length !== header.bytes || crc32(body) !== header.crc32) return undefined
     return { header, body, end: at + end + 1 + header.bytes }
   } catch {
