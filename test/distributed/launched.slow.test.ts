@@ -8,6 +8,8 @@ import { machinesProblem, twoMachines } from '../support/machines.js'
 import { freePort } from '../support/ranks.js'
 import { modelDirectory } from '../support/tiny-model.js'
 
+/** Their processes are looked at in /proc. */
+const onLinux = test.skipIf(process.platform !== 'linux')
 const folder = temporaryDirectory()
 const rows = jsonl(
   Array.from({ length: 8 }, (_, i) => ({ prompt: `Question ${i}?`, completion: 'yes '.repeat(i + 1) })),
@@ -99,7 +101,7 @@ test.skipIf(machinesMissing !== undefined)(
   },
 )
 
-test('on one machine everything listens on loopback', async () => {
+onLinux('on one machine everything listens on loopback', async () => {
   const child = start([...training('loopback'), '--devices', '2', '--epochs', '20'], {})
   await child.waitFor(/step \d|\d+\/\d+/)
   const seen = listening(child)

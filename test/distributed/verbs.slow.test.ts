@@ -13,6 +13,8 @@ import { quickly } from '../support/pipeline.js'
 import { letterReward, metricLines, promptFile } from '../support/rl.js'
 import { modelDirectory, rewardModelDirectory } from '../support/tiny-model.js'
 
+/** Their processes are looked at in /proc. */
+const onLinux = test.skipIf(process.platform !== 'linux')
 const folder = temporaryDirectory()
 const at = { cwd: folder, timeout: 100_000 }
 const rows = jsonl(Array.from({ length: 9 }, (_, i) => ({ prompt: `Say ${i}`, response: 'word '.repeat(1 + (i % 4)) })))
@@ -83,7 +85,7 @@ test('eval', async () => {
   expectAlike(answers('two'), answers('one'))
 })
 
-test('serve answers the same, and ends with the name of a rank that is gone', async () => {
+onLinux('serve answers the same, and ends with the name of a rank that is gone', async () => {
   const answers: unknown[] = []
   for (const more of [[], ['--devices', '2']]) {
     const child = startWhetstone(['serve', '--model', model, '--port', '0', '--device', 'cpu', ...more], at)
@@ -176,7 +178,7 @@ test('a run on two ranks is paused, talked to, changed, saved and stopped from t
   expect([rates[0], rates.at(-1)]).toEqual([1e-4, 5e-5])
 })
 
-test('a rank that dies while the run waits for something else ends the run too', async () => {
+onLinux('a rank that dies while the run waits for something else ends the run too', async () => {
   const slow = join(folder, 'slow.mjs')
   writeFileSync(slow, 'export default () => new Promise(resolve => setTimeout(resolve, 60_000, 1))\n')
   const child = startWhetstone(training('waiting', { rewards: slow }), at)
