@@ -26,7 +26,7 @@ const traps: Readonly<Record<number, readonly [file: string, name: string]>> = {
   9: ['environment/run.test.ts', 'trains, counts turns, and is replayed from its journal'],
   10: [runner, 'results come in the order of the calls, whichever ended first (trap 10)'],
   11: [runner, 'another attempt is a new session with the same seed and other random numbers (traps 11, 12)'],
-  12: ['environment/maker.test.ts', 'episodes that all fail end the rollout with the first fault'],
+  12: ['environment/maker.test.ts', 'an episode that is lost takes its group with it, and both are counted (trap 12)'],
   13: [runner, 'another attempt is a new session with the same seed and other random numbers (traps 11, 12)'],
   14: ['environment/openenv.test.ts', 'a late answer is never taken for the next one: the socket is given up'],
   15: [own, 'trap 15: a reward that is null or no number is never 0'],
