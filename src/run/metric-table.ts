@@ -78,6 +78,17 @@ export class MetricTable {
 
   /** The same as arrays, in a tenth of the memory. */
   series(name: string): MetricSeries {
+    const rows = this.#rowsOf(name)
+    return { steps: taken(this.#steps, rows), times: taken(this.#times, rows), values: this.values(name, rows) }
+  }
+
+  /** The values alone. */
+  values(name: string, rows: Uint32Array = this.#rowsOf(name)): Float64Array {
+    return taken(this.#columns.get(name) ?? new Float64Array(), rows)
+  }
+
+  /** The lines that have a metric: one of each step, ascending. */
+  #rowsOf(name: string): Uint32Array {
     const column = this.#columns.get(name)
     const count = this.count(name)
     const rows = new Uint32Array(count)
@@ -87,14 +98,10 @@ export class MetricTable {
       if (end > 0 && this.#steps[rows[end - 1]!] === this.#steps[row]) end--
       rows[end++] = row
     }
-    let kept = rows.subarray(0, end)
-    if (!this.#ascending) {
-      const bySteps = new Map(Array.from(kept, row => [this.#steps[row]!, row]))
-      kept = Uint32Array.from([...bySteps].sort(([a], [b]) => a - b).map(([, row]) => row))
-    }
-    const of = (from: Float64Array | undefined): Float64Array =>
-      Float64Array.from({ length: kept.length }, (_, at) => from![kept[at]!]!)
-    return { steps: of(this.#steps), times: of(this.#times), values: of(column) }
+    const kept = rows.subarray(0, end)
+    if (this.#ascending) return kept
+    const bySteps = new Map(Array.from(kept, row => [this.#steps[row]!, row]))
+    return Uint32Array.from([...bySteps].sort(([a], [b]) => a - b).map(([, row]) => row))
   }
 
   /** How many lines have a metric. */
@@ -147,4 +154,11 @@ export class MetricTable {
     this.#times = grown(this.#times, 0)
     for (const [name, column] of this.#columns) this.#columns.set(name, grown(column, absent))
   }
+}
+
+/** A loop: `Float64Array.from` takes ten times as long. */
+function taken(column: Float64Array, rows: Uint32Array): Float64Array {
+  const values = new Float64Array(rows.length)
+  for (let at = 0; at < rows.length; at++) values[at] = column[rows[at]!]!
+  return values
 }

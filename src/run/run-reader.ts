@@ -91,7 +91,7 @@ export class RunReader {
       metrics: new MetricMap(
         table.names,
         name => this.#pointsOf(name),
-        name => Array.from(table.series(name).values),
+        name => Array.from(table.values(name)),
       ),
       events: [...events],
       badLines: [...bad(logFiles.events, this.#badEvents), ...bad(logFiles.metrics, this.#badMetrics)],

@@ -72,7 +72,7 @@ async function summaryOf(run: WatchedRun, differing: readonly string[]): Promise
 /** Of columns: points as objects would take ten times their memory. */
 function numbersOf({ view, reader: { table } }: WatchedRun): Pick<RunSummary, 'headline' | 'main' | 'alerts'> {
   const { metrics, status, config } = view
-  const valuesOf = (metric: string): Float64Array => table.series(metric).values
+  const valuesOf = (metric: string): Float64Array => table.values(metric)
   const metric = headlineNames(config.command).find(name => metrics.has(name))
   const values = metric === undefined ? undefined : valuesOf(metric)
   const last = values?.at(-1)
