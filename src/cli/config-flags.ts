@@ -128,6 +128,7 @@ function typedValue(field: unknown, text: string): unknown {
   // Text, where that is one of several forms.
   if (inner instanceof z.ZodUnion && inner.options.some(one => one instanceof z.ZodString))
     return isCommaList(inner, text) ? text.split(',').map(one => one.trim()) : text
+  if (inner instanceof z.ZodUnion && isCommaList(inner, text)) return text.split(',').map(one => json(one.trim()))
   return inner instanceof z.ZodCustom ? text : json(text)
 }
 

@@ -299,6 +299,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     blocks: [
       ["import { defineTool, grpo, toolEnvironment } from 'whetstone'", compile],
       ['# grpo-calculator.yaml', config('rl')],
+      ['{', shown('a row; test/data/tool-conversations.test.ts reads such')],
       ['whetstone episode --config', shown('test/environment/verbs.test.ts runs such commands')],
       ["import { defineEnvironment } from 'whetstone'", compile],
       ['# grpo-agent.yaml', config('rl')],
