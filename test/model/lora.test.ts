@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type AdapterOptions, families, type LoadOptions, LocalModel } from '../../src/model/index.js'
-import { memoryUse, SafetensorsFile } from '../../src/tensor/index.js'
+import { SafetensorsFile } from '../../src/tensor/index.js'
 import { expectClose } from '../support/close.js'
 import { expectHeld, heldMemory } from '../support/held-memory.js'
 import { fixture, readCase, sequences, temporary } from '../support/models.js'
@@ -80,9 +80,9 @@ test('gradients exist for the adapter only', async () => {
 })
 
 test('the reference is no second copy of the weights', async () => {
-  const { bytes: before } = memoryUse()
+  const { bytes: before } = await heldMemory()
   const base = await LocalModel.create(tinyConfig('qwen2', { vocabSize: 4096 }), { role: 'language', seed: 1 })
-  const alone = memoryUse().bytes - before
+  const alone = (await heldMemory()).bytes - before
   const model = await LocalModel.create(tinyConfig('qwen2', { vocabSize: 4096 }), {
     role: 'language',
     seed: 1,
@@ -90,7 +90,7 @@ test('the reference is no second copy of the weights', async () => {
   })
   await model.score(given, { adapter: 'off' })
   await model.score(given)
-  expect(memoryUse().bytes - before - alone).toBeLessThan(1.5 * alone)
+  expect((await heldMemory()).bytes - before - alone).toBeLessThan(1.5 * alone)
   model.dispose()
   base.dispose()
 })
