@@ -17,7 +17,6 @@ interface Page {
 }
 
 const everyMs = 1000
-const stallMs = 60_000
 const pingMs = 15_000
 
 export class LiveEvents {
@@ -30,6 +29,7 @@ export class LiveEvents {
   constructor(
     private readonly catalog: RunCatalog,
     private readonly services: SampleServices,
+    private readonly stallMs: number,
   ) {}
 
   open(response: ServerResponse, run: string | undefined): void {
@@ -71,7 +71,7 @@ export class LiveEvents {
       return
     }
     page.stalledSince ??= Date.now()
-    if (Date.now() - page.stalledSince > stallMs) response.destroy()
+    if (Date.now() - page.stalledSince > this.stallMs) response.destroy()
   }
 
   #look(): void {

@@ -30,6 +30,8 @@ export interface DashboardOptions {
   readonly rewards?: readonly string[]
   /** Further names of this server in requests, such as a proxy's. */
   readonly allowHosts?: readonly string[]
+  /** How long a client may leave what it was sent unread before its connection is closed, in milliseconds. Default: a minute. */
+  readonly stallMs?: number
 }
 
 /** What routes work with. */
@@ -56,11 +58,13 @@ export class Dashboard {
   readonly #served: Served
   readonly #files: PageFiles
   readonly #host: string
+  readonly #stallMs: number
 
   private constructor(options: DashboardOptions, files: PageFiles) {
-    const { directory, host = '127.0.0.1', allowHosts = [] } = options
+    const { directory, host = '127.0.0.1', allowHosts = [], stallMs = 60_000 } = options
     this.token = options.token ?? randomBytes(24).toString('base64url')
     this.#host = host
+    this.#stallMs = stallMs
     this.#access = new Access({ token: this.token, hosts: [host, ...allowHosts] })
     const catalog = new RunCatalog(directory)
     const services = new SampleServices()
@@ -72,7 +76,7 @@ export class Dashboard {
     }
     this.#served = {
       catalog,
-      live: new LiveEvents(catalog, services),
+      live: new LiveEvents(catalog, services, stallMs),
       services,
       flagsOf,
       rewards: options.rewards ?? [],
@@ -125,6 +129,8 @@ export class Dashboard {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => {})
     request.on('error', () => {})
+    // The answer is whole here, and stays in memory until the client has read it, or is not waited for any more.
+    response.once('prefinish', () => response.setTimeout(this.#stallMs, () => response.destroy()))
     const [path = '/', query = ''] = (request.url ?? '/').split('?', 2)
     let exchange = new Exchange(request, response, {}, query)
     try {

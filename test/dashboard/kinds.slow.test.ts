@@ -12,7 +12,7 @@ import { run as visualRun } from '../train/vision/rl-world.js'
 const lengthReward = written('length.mjs', 'export default ({ response }) => response.length\n')
 
 async function over<T>(directory: string, look: (asked: AskedDashboard, path: string) => Promise<T>): Promise<T> {
-  const asked = await AskedDashboard.over(directory, [lengthReward])
+  const asked = await AskedDashboard.over(directory, { rewards: [lengthReward] })
   try {
     return await look(asked, `/api/runs/${encodeURIComponent(basename(directory))}/samples`)
   } finally {

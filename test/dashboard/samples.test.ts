@@ -67,6 +67,7 @@ test('a sample is shown whole, with numbers for its tokens that are those of the
   expect(whole.response).toContain(row!.response)
   const { tokens, numbers, missing } = await asked.get<TokensAnswer>(`${path}/tokens`)
   expect(tokens).toHaveLength(row!.length)
+  expect(tokens.map(({ text }) => text).join('')).toBe(whole.response)
   expect(Object.keys(missing)).toEqual(['value'])
   for (const name of ['advantage', 'logprob', 'entropy', 'kl', 'gap', 'ratio'] as const)
     expect(numbers[name], name).toHaveLength(row!.length)

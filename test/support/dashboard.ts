@@ -1,7 +1,7 @@
 /** A dashboard over a directory, and requests to it. */
 import { request } from 'node:http'
 import { expect } from 'vitest'
-import { Dashboard } from '../../src/dashboard/index.js'
+import { Dashboard, type DashboardOptions } from '../../src/dashboard/index.js'
 
 export interface HttpAnswer {
   status: number
@@ -18,8 +18,11 @@ export interface AskOptions {
 export class AskedDashboard {
   private constructor(readonly dashboard: Dashboard) {}
 
-  static async over(directory: string, rewards: readonly string[] = []): Promise<AskedDashboard> {
-    return new AskedDashboard(await Dashboard.start({ directory, port: 0, rewards }))
+  static async over(
+    directory: string,
+    options: Pick<DashboardOptions, 'rewards' | 'stallMs'> = {},
+  ): Promise<AskedDashboard> {
+    return new AskedDashboard(await Dashboard.start({ directory, port: 0, ...options }))
   }
 
   get token(): { authorization: string } {

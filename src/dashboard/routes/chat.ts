@@ -1,6 +1,8 @@
 /** Chats with the live policy, with models that a run has written, and with the one it started from. */
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { isAbsolute, join } from 'node:path'
 import { z } from 'zod'
 import { askRun, type RunView } from '../../run/index.js'
@@ -47,13 +49,22 @@ export const chatRoute: Handler = async ({ catalog, chats }, exchange) => {
     for await (const line of lines) {
       if (response.destroyed) return
       // A page that does not read its answer is waited for here, and nowhere else.
-      if (!response.write(`${JSON.stringify(line)}\n`)) await new Promise(resolve => response.once('drain', resolve))
+      if (!response.write(`${JSON.stringify(line)}\n`)) await drained(response)
     }
   } catch (error) {
     if (!response.destroyed)
       response.write(`${JSON.stringify({ error: error instanceof Error ? error.message : String(error) })}\n`)
   }
   response.end()
+}
+
+/** Also where the page is gone. */
+async function drained(response: ServerResponse): Promise<void> {
+  const done = new AbortController()
+  const { signal } = done
+  await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]).finally(() =>
+    done.abort(),
+  )
 }
 
 type Chattable = ChatModel & { readonly source?: ChatSource }

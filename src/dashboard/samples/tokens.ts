@@ -1,7 +1,7 @@
 /** The tokens of a sample with their numbers: derived from the journal as a replay does it, or as the run saved them. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Tokenizer } from '../../text/index.js'
+import { type Tokenizer, tokenReader } from '../../text/index.js'
 import type { ReplayedExperience, Trajectory } from '../../train/index.js'
 import { type TokenNumber, type TokensAnswer, tokenNumbers } from '../api.js'
 import { recordOf } from './detail.js'
@@ -125,13 +125,9 @@ async function savedNumbers(
 
 /** What each token adds to the text; a token that is a part of a character adds nothing until the character is whole. */
 async function tokenTexts(tokenizer: Tokenizer, ids: Int32Array): Promise<{ id: number; text: string }[]> {
+  const reader = tokenReader(tokenizer, { skipSpecialTokens: false, before: new Int32Array() })
   const texts: { id: number; text: string }[] = []
-  const window = 6
-  for (let at = 0; at < ids.length; at++) {
-    const from = Math.max(0, at - window)
-    const before = await tokenizer.decode(ids.subarray(from, at))
-    const after = await tokenizer.decode(ids.subarray(from, at + 1))
-    texts.push({ id: ids[at]!, text: after.startsWith(before) ? after.slice(before.length) : after.slice(-1) })
-  }
+  for (const [at, id] of ids.entries())
+    texts.push({ id, text: await reader.read([id], { last: at === ids.length - 1 }) })
   return texts
 }

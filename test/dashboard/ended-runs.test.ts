@@ -1,0 +1,102 @@
+/** Runs that no process trains: what the page shows of them comes from their files, and acts on them are refused in words. */
+import { appendFileSync, existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ActsAnswer, RunDetail, RunsAnswer } from '../../src/dashboard/api.js'
+import { Run } from '../../src/run/index.js'
+import { startChild } from '../support/child.js'
+import { compiledRoom } from '../support/compiled.js'
+import { AskedDashboard } from '../support/dashboard.js'
+import { temporaryDirectory } from '../support/files.js'
+import { identity } from '../support/run.js'
+
+const runs = temporaryDirectory()
+let asked: AskedDashboard
+
+beforeAll(async () => {
+  asked = await AskedDashboard.over(runs)
+})
+afterAll(() => asked.close())
+
+const acts = (run: string): string => `/api/runs/${encodeURIComponent(run)}/acts`
+
+/** An answer of the server that is an error, in words. */
+async function refused(run: string, request: unknown): Promise<{ status: number; error: string }> {
+  const { status, text } = await asked.post(acts(run), request)
+  return { status, error: (JSON.parse(text) as { error: string }).error }
+}
+
+/** A run that ended like this, once the server knows of it. */
+async function ended(how: 'finished' | 'stopped'): Promise<string> {
+  const directory = join(runs, how)
+  const run = await Run.create(directory, identity({ algorithm: 'grpo', iterations: 1 }, { command: 'rl' }))
+  await run.close(how)
+  await expect.poll(async () => (await asked.ask(acts(how), { headers: asked.token })).status).toBe(200)
+  return directory
+}
+
+test('a run that was killed is shown as crashed and resumable, from its files alone', async () => {
+  const directory = join(runs, 'killed')
+  const script = new URL('../run/children/hammer-run.mjs', import.meta.url)
+  const child = startChild(script, [compiledRoom('run'), directory])
+  await child.waitFor(/checkpoint 3\n/)
+  expect((await asked.get<RunDetail>('/api/runs/killed')).status).toBe('running')
+  await child.kill()
+  expect(existsSync(join(directory, 'lock'))).toBe(true)
+  // The end of a line that was being written when the process died.
+  appendFileSync(join(directory, 'logs/metrics.jsonl'), '{"step":99,"loss/tr')
+
+  // A server that starts now knows nothing but the files.
+  const later = await AskedDashboard.over(runs)
+  try {
+    const found = (await later.get<RunsAnswer>('/api/runs')).runs.find(({ name }) => name === 'killed')!
+    expect(found).toMatchObject({ status: 'crashed', resumable: true, listening: false })
+    expect(found.step).toBeGreaterThanOrEqual(3)
+    expect(found.step).toBeLessThan(99)
+    expect((await later.get<RunDetail>('/api/runs/killed')).checkpoints.length).toBeGreaterThan(0)
+    expect(await later.get<ActsAnswer>(acts('killed'))).toMatchObject({
+      ...{ listening: false, reason: 'the run is not training (crashed); resume it to act on it' },
+    })
+  } finally {
+    await later.close()
+  }
+  expect(await refused('killed', { act: 'pause' })).toEqual({
+    status: 409,
+    error: 'the run is not training (crashed); resume it to act on it',
+  })
+  // The lock of a dead process does not stand in the way.
+  const run = await Run.resume(directory, identity({}, { command: 'rl', versions: {} }))
+  await run.close('stopped')
+})
+
+test('an act on a run that has finished is refused, and changes none of its files', async () => {
+  const directory = await ended('finished')
+  const requests = [
+    ...[{ act: 'pause' }, { act: 'resume' }, { act: 'stop' }, { act: 'checkpoint' }],
+    { act: 'set', option: 'temperature', value: 0.5 },
+    { act: 'drop-prompt', promptId: 'a/0' },
+    { act: 'drop-sample', promptId: 'a/0', sample: 0, iteration: 0 },
+  ]
+  for (const request of requests)
+    expect(await refused('finished', request), request.act).toEqual({
+      status: 409,
+      error: 'the run has finished: nothing can be done to it',
+    })
+  expect(existsSync(join(directory, 'journal/acts.jsonl'))).toBe(false)
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const chat = await asked.post('/api/runs/finished/chat', { model: 'policy', messages, temperature: 1 })
+  expect(chat).toMatchObject({ status: 409, text: expect.stringContaining('the run has finished') })
+})
+
+test('an act on a run that is not there, or was deleted meanwhile, is refused', async () => {
+  for (const name of ['none', '../finished', 'finished/../finished'])
+    expect(await refused(name, { act: 'pause' })).toEqual({
+      status: 404,
+      error: `there is no run ${JSON.stringify(name)}`,
+    })
+  const directory = await ended('stopped')
+  rmSync(directory, { recursive: true })
+  await expect
+    .poll(() => refused('stopped', { act: 'pause' }), { timeout: 5000 })
+    .toEqual({ status: 404, error: 'there is no run "stopped"' })
+})
