@@ -35,9 +35,9 @@ export class RunCatalog {
   }
 
   /** Names of the runs, last changed at the end. The directory may be a run itself. */
-  async names(): Promise<readonly string[]> {
+  async names(ageMs = freshMs): Promise<readonly string[]> {
     const known = this.#listing
-    if (known && Date.now() - known.at < freshMs) return known.names
+    if (known && Date.now() - known.at < ageMs) return known.names
     const names = this.#list()
     this.#listing = { at: Date.now(), names }
     const there = new Set(await names)
@@ -59,8 +59,8 @@ export class RunCatalog {
   }
 
   /** Only names of the list: no path of a request ever reaches the file system. */
-  async run(name: string): Promise<WatchedRun> {
-    if (!(await this.names()).includes(name))
+  async run(name: string, ageMs = freshMs): Promise<WatchedRun> {
+    if (!(await this.names(ageMs)).includes(name))
       throw new RequestError(404, `there is no run ${JSON.stringify(name.slice(0, 200))}`)
     const directory = this.#pathOf(name)
     const known = this.#runs.get(name) ?? {
@@ -73,7 +73,7 @@ export class RunCatalog {
     const last = [...this.#runs.keys()].at(-1)
     if (!this.#runs.has(name) && last !== undefined && this.#runs.size >= mostReaders) this.#runs.delete(last)
     this.#runs.set(name, known)
-    if (!known.view || Date.now() - known.readAt >= freshMs) {
+    if (!known.view || Date.now() - known.readAt >= ageMs) {
       known.view = await known.reader.read()
       known.readAt = Date.now()
     }
@@ -86,6 +86,11 @@ export class RunCatalog {
       return values.get(what) as T
     }
     return { name, directory, reader: known.reader, view: known.view, derived }
+  }
+
+  /** As it is at this moment: whether an act reaches a run is not told from what was seen before. */
+  runNow(name: string): Promise<WatchedRun> {
+    return this.run(name, 0)
   }
 
   #pathOf(name: string): string {

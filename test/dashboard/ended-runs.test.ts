@@ -26,12 +26,15 @@ async function refused(run: string, request: unknown): Promise<{ status: number;
   return { status, error: (JSON.parse(text) as { error: string }).error }
 }
 
-/** A run that ended like this, once the server knows of it. */
+/** A run that ended like this, a moment after the server had seen it run. */
 async function ended(how: 'finished' | 'stopped'): Promise<string> {
   const directory = join(runs, how)
   const run = await Run.create(directory, identity({ algorithm: 'grpo', iterations: 1 }, { command: 'rl' }))
+  expect(await refused(how, { act: 'pause' })).toEqual({
+    status: 409,
+    error: 'the run is starting, or its process does not listen; this run is read only',
+  })
   await run.close(how)
-  await expect.poll(async () => (await asked.ask(acts(how), { headers: asked.token })).status).toBe(200)
   return directory
 }
 
@@ -42,6 +45,8 @@ test('a run that was killed is shown as crashed and resumable, from its files al
   await child.waitFor(/checkpoint 3\n/)
   expect((await asked.get<RunDetail>('/api/runs/killed')).status).toBe('running')
   await child.kill()
+  const reason = 'the run is not training (crashed); resume it to act on it'
+  expect(await refused('killed', { act: 'pause' })).toEqual({ status: 409, error: reason })
   expect(existsSync(join(directory, 'lock'))).toBe(true)
   // The end of a line that was being written when the process died.
   appendFileSync(join(directory, 'logs/metrics.jsonl'), '{"step":99,"loss/tr')
@@ -54,16 +59,10 @@ test('a run that was killed is shown as crashed and resumable, from its files al
     expect(found.step).toBeGreaterThanOrEqual(3)
     expect(found.step).toBeLessThan(99)
     expect((await later.get<RunDetail>('/api/runs/killed')).checkpoints.length).toBeGreaterThan(0)
-    expect(await later.get<ActsAnswer>(acts('killed'))).toMatchObject({
-      ...{ listening: false, reason: 'the run is not training (crashed); resume it to act on it' },
-    })
+    expect(await later.get<ActsAnswer>(acts('killed'))).toMatchObject({ listening: false, reason })
   } finally {
     await later.close()
   }
-  expect(await refused('killed', { act: 'pause' })).toEqual({
-    status: 409,
-    error: 'the run is not training (crashed); resume it to act on it',
-  })
   // The lock of a dead process does not stand in the way.
   const run = await Run.resume(directory, identity({}, { command: 'rl', versions: {} }))
   await run.close('stopped')
@@ -95,8 +94,7 @@ test('an act on a run that is not there, or was deleted meanwhile, is refused', 
       error: `there is no run ${JSON.stringify(name)}`,
     })
   const directory = await ended('stopped')
+  expect((await asked.get<ActsAnswer>(acts('stopped'))).reason).toMatch('not training (stopped)')
   rmSync(directory, { recursive: true })
-  await expect
-    .poll(() => refused('stopped', { act: 'pause' }), { timeout: 5000 })
-    .toEqual({ status: 404, error: 'there is no run "stopped"' })
+  expect(await refused('stopped', { act: 'pause' })).toEqual({ status: 404, error: 'there is no run "stopped"' })
 })

@@ -18,7 +18,7 @@ interface StateAnswer {
 }
 
 export const actsRoute: Handler = async ({ catalog, rewards }, { parts }): Promise<ActsAnswer> => {
-  const { directory, view } = await catalog.run(parts.run!)
+  const { directory, view } = await catalog.runNow(parts.run!)
   const records = await readActs(directory)
   const isRl = view.config.command === 'rl'
   const changeable: readonly ChangeableOption[] = changeableOptions[isRl ? 'rl' : 'rows']
@@ -42,7 +42,7 @@ export const actsRoute: Handler = async ({ catalog, rewards }, { parts }): Promi
 }
 
 export const actRoute: Handler = async ({ catalog, live }, exchange) => {
-  const { name, directory, view } = await catalog.run(exchange.parts.run!)
+  const { name, directory, view } = await catalog.runNow(exchange.parts.run!)
   const request = await checkedBody(exchange, requestSchema)
   const reason = await whyDeaf(directory, view)
   if (reason !== null) throw new RequestError(409, reason)

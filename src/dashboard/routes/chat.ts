@@ -25,12 +25,12 @@ const chatSchema = z.strictObject({
 })
 
 export const chatModelsRoute: Handler = async ({ catalog }, { parts }): Promise<ChatModelsAnswer> => {
-  const { directory, view } = await catalog.run(parts.run!)
+  const { directory, view } = await catalog.runNow(parts.run!)
   return { models: (await modelsOf(directory, view)).map(({ source: _, ...model }) => model) }
 }
 
 export const chatRoute: Handler = async ({ catalog, chats }, exchange) => {
-  const { directory, view } = await catalog.run(exchange.parts.run!)
+  const { directory, view } = await catalog.runNow(exchange.parts.run!)
   const { maxNewTokens, ...rest } = await checkedBody(exchange, chatSchema)
   const request = { ...rest, ...(maxNewTokens === undefined ? {} : { maxNewTokens }) }
   const model = (await modelsOf(directory, view)).find(({ name }) => name === request.model)
