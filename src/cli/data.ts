@@ -9,7 +9,8 @@ import {
   type RenderedPart,
   type RenderedRow,
 } from '../data/index.js'
-import { MultimodalProcessor, processorFiles } from '../model/index.js'
+import { processorFiles } from '../files/index.js'
+import { MultimodalProcessor } from '../model/index.js'
 import { bytesText, count, numberText, reportFor } from '../progress/index.js'
 import { type LocateOptions, locateData, locateModel } from '../source/index.js'
 import { Tokenizer } from '../text/index.js'

@@ -1,5 +1,5 @@
 /** Which files of a repository are fetched. */
-import { tokenizerFiles } from '../files/index.js'
+import { processorFiles, tokenizerFiles } from '../files/index.js'
 import { HubError } from './errors.js'
 import { kindOf, pageOf, type Repo, type RepoFile } from './repo.js'
 
@@ -8,11 +8,10 @@ export type Wanted = 'model' | 'tokenizer' | 'data'
 
 const modelNames = [
   ...tokenizerFiles,
+  ...processorFiles,
   'config.json',
   'generation_config.json',
   'adapter_config.json',
-  'preprocessor_config.json',
-  'processor_config.json',
   'README.md',
 ]
 const weights = /^(model(-(r\d+-)?\d{5,}-of-\d{5,})?|adapter_model)\.safetensors(\.index\.json)?$/

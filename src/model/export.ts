@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { architectureName, checkpointViews, type LowRank, type ModelConfig } from '../decoder/index.js'
-import { temporaryTarget, tokenizerFiles, writeDirectoryAtomic } from '../files/index.js'
+import { processorFiles, temporaryTarget, tokenizerFiles, writeDirectoryAtomic } from '../files/index.js'
 import { type DType, noGrad, type Tensor, unscoped, writeCheckpoint, zeros } from '../tensor/index.js'
 import { ModelError } from './errors.js'
 import { separatePadding } from './export-padding.js'
@@ -12,9 +12,6 @@ import type { Role } from './outputs.js'
 import type { Parameters } from './parameters.js'
 import type { ExportOptions, ExportReport } from './token-model.js'
 import { once } from './weights.js'
-
-/** What a processor of images and videos consists of. */
-export const processorFiles = ['preprocessor_config.json', 'video_preprocessor_config.json', 'processor_config.json']
 
 export interface Exported {
   role: Role

@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { tokenizerFiles } from '../files/index.js'
-import { processorFiles } from './export.js'
+import { processorFiles, tokenizerFiles } from '../files/index.js'
 
 const described = ['config.json', 'generation_config.json', 'adapter_config.json', ...processorFiles, ...tokenizerFiles]
 const index = 'model.safetensors.index.json'

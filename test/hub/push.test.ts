@@ -64,6 +64,18 @@ test('a model goes up as one commit into a new repository, and comes back the sa
   expect(readFileSync(join(back.directory, 'model.safetensors'), 'utf8')).toBe('weights of the model')
 })
 
+test('a vision-language model goes up and comes back with every file of its processors', async () => {
+  const processors = {
+    'preprocessor_config.json': '{}',
+    'video_preprocessor_config.json': '{"fps":2}',
+    'processor_config.json': '{}',
+  }
+  const { options } = pushing()
+  await pushDirectory(directoryOf({ ...modelFiles, ...processors }), model('me/vision'), options)
+  const { directory } = await snapshot(model('me/vision'), { ...options, wanted: 'model' })
+  for (const [name, text] of Object.entries(processors)) expect(readFileSync(join(directory, name), 'utf8')).toBe(text)
+})
+
 test('files that were made for the upload go up in place of those of the same names', async () => {
   const directory = directoryOf({ ...modelFiles, 'adapter_config.json': 'old' })
   const made = directoryOf({ 'adapter_config.json': 'new', 'curves.png': 'PNG' })
