@@ -2,10 +2,11 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { LocalModel, parseConfig } from '../../src/model/index.js'
+import type { Sequence } from '../../src/sequence/index.js'
 import { SafetensorsFile, writeSafetensors } from '../../src/tensor/index.js'
 import { expectClose } from '../support/close.js'
 import { fresh } from '../support/files.js'
-import { fixture, takeGradients } from '../support/models.js'
+import { expectSameGradients, fixture, takeGradients } from '../support/models.js'
 import { readVisionCase, releasedSpelling, visionFamilies } from '../support/vision-models.js'
 
 const isVision = (name: string): boolean => /^(model\.)?visual\./.test(name)
@@ -13,21 +14,42 @@ const isVision = (name: string): boolean => /^(model\.)?visual\./.test(name)
 describe.each(visionFamilies)('%s', async name => {
   const { directory, sequences, responses } = await readVisionCase(name)
 
-  test('values and scores of images; gradients reach the tower', async () => {
+  test('values and scores of images and videos: packed = padded = alone; gradients reach the tower', async () => {
     for (const role of ['value', 'reward'] as const) {
-      const headed = await LocalModel.load(directory, { role: role as 'reward', seed: 3 })
+      // Both roles have the same methods.
+      const headed = (await LocalModel.load(directory, { role: role as 'value', seed: 3 })) as LocalModel<'value'>
+      const gradientsOf = async (given: readonly Sequence[], packing: 'on' | 'off' = 'on') => {
+        await headed.forwardBackward(
+          given,
+          outputs => outputs.map(({ values }) => (values ? { values: values.map(() => 1) } : ({ score: 1 } as never))),
+          { packing },
+        )
+        return takeGradients(headed as never)
+      }
+      // A critic starts at zero, and its tower without a gradient.
+      await headed.forwardBackward(responses, outputs =>
+        outputs.map(({ values }) => (values ? { values: values.map(() => -1) } : ({ score: -1 } as never))),
+      )
+      await headed.step({ lr: 1e-2 })
       const before = await headed.score(sequences)
-      const [alone] = await headed.score([sequences[3]!])
-      expectClose(numbersOf(alone!), numbersOf(before[3]!), 1e-5)
+      const padded = await headed.score(sequences, { packing: 'off' })
+      for (const [i, sequence] of sequences.entries()) {
+        const [alone] = await headed.score([sequence])
+        expect(Math.max(...numbersOf(alone!).map(Math.abs))).toBeGreaterThan(1e-3)
+        for (const other of [before[i]!, padded[i]!]) expectClose(numbersOf(alone!), numbersOf(other), 1e-5)
+      }
+      const gradients = await gradientsOf(sequences)
+      expect([...gradients.keys()].some(isVision)).toBe(true)
+      expectSameGradients(await gradientsOf(sequences, 'off'), gradients, 1e-5)
+      // Of a video alone.
+      const [, largest] = [...(await gradientsOf([sequences[4]!]))].find(([key]) =>
+        key.endsWith('patch_embed.proj.weight'),
+      )!
+      expect(largest.some(value => value !== 0)).toBe(true)
       const out = fresh(`${name}-${role}`)
       await headed.export(out, { what: 'model' })
-      const read = await LocalModel.load(out, { role: role as 'reward' })
+      const read = await LocalModel.load(out, { role: role as 'value' })
       expect(await read.score(sequences)).toEqual(before)
-      if (role === 'reward') {
-        await headed.forwardBackward(sequences, outputs => outputs.map(() => ({ score: 1 })))
-        const gradients = await takeGradients(headed)
-        expect([...gradients.keys()].some(isVision)).toBe(true)
-      }
       headed.dispose()
       read.dispose()
     }
