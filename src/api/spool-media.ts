@@ -1,10 +1,9 @@
 /** Images, videos and sounds of rows in code: files beside the rows, so that a run can be resumed and replayed from its directory. */
 import { copyFile, writeFile } from 'node:fs/promises'
-import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { basename, dirname, extname, isAbsolute, join, relative, sep } from 'node:path'
 import { InputError } from '../errors/index.js'
 import { fileSha256, makeDirectory } from '../files/index.js'
-import { bytesHash, encodePng, type RawPixels } from '../media/index.js'
+import { bytesHash, existingPath, MediaError, type RawPixels, rawPngs } from '../media/index.js'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -76,17 +75,9 @@ class MediaFolder {
   }
 
   async #pixels(value: unknown, where: string): Promise<unknown> {
-    const { data, width, height, frames, fps } = value as RawPixels & { frames?: number; fps?: number }
-    const count = frames ?? 1
-    const channels = data.length / (width * height * count)
-    if (channels !== 3)
-      throw new InputError(`${where}: pixels of rows in code need 3 bytes each (red, green, blue), got ${channels}`)
-    const size = width * height * 3
-    const names: string[] = []
-    for (let i = 0; i < count; i++) {
-      const part = new Uint8Array(data.buffer, data.byteOffset + i * size, size)
-      names.push(await this.#write(await encodePng({ data: part, width, height }), '.png'))
-    }
+    const { frames, fps } = value as { frames?: number; fps?: number }
+    const files = await named(where, () => rawPngs(value as RawPixels, frames))
+    const names = await Promise.all(files.map(file => this.#write(file, '.png')))
     return frames === undefined ? names[0] : { frames: names, ...(fps === undefined ? {} : { fps }) }
   }
 
@@ -98,10 +89,8 @@ class MediaFolder {
   }
 
   async #copy(given: string, where: string): Promise<string> {
-    const from = resolve(given.startsWith('file:') ? fileURLToPath(given) : given)
-    const sum = await fileSha256(from).catch(cause => {
-      throw new InputError(`${where}: ${given}: there is no such file`, { cause })
-    })
+    const from = await named(where, () => existingPath(given), `${given}: `)
+    const sum = await fileSha256(from)
     const to = join(this.folder, `${sum}${extname(basename(from))}`)
     await makeDirectory(this.folder)
     await copyFile(from, to)
@@ -111,5 +100,14 @@ class MediaFolder {
   #name(path: string): string {
     const name = relative(this.root, path)
     return isAbsolute(name) ? name : name.split(sep).join('/')
+  }
+}
+
+/** The work, whose problems name the field of the row. */
+async function named<T>(where: string, work: () => Promise<T>, before = ''): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    throw cause instanceof MediaError ? new InputError(`${where}: ${before}${cause.message}`, { cause }) : cause
   }
 }

@@ -8,6 +8,7 @@ export { MediaError, type MediaReason } from './media-error.js'
 export { ChangedMediaError, MediaFiles } from './media-files.js'
 export { type MediaOrigin, mediaOrigin } from './media-origin.js'
 export { type KeptMedia, MediaStore } from './media-store.js'
+export { rawPngs } from './picture.js'
 export {
   type ExpandedPlaceholders,
   expandPlaceholders,
@@ -27,4 +28,5 @@ export {
   type SampleMedia,
 } from './processor.js'
 export { type MediaConfig, type PixelBounds, readMediaConfig, type VisionFamily } from './processor-config.js'
+export { existingPath } from './read-file.js'
 export { imageSize, type Size, type SizeBounds, videoSize } from './target-size.js'

@@ -148,7 +148,8 @@ const urlOf = (value: unknown): unknown => (isFields(value) ? value.url : value)
 const isRaw = (value: Fields): value is Fields & RawPixels =>
   value.data instanceof Uint8Array || value.data instanceof Uint8ClampedArray
 
-function checkRaw({ data, width, height }: RawPixels, frames: number): RawPixels {
+/** Pixels whose count fits their sizes. */
+export function checkRaw({ data, width, height }: RawPixels, frames: number): RawPixels {
   for (const side of [width, height])
     if (!Number.isInteger(side) || side < 1)
       throw new MediaError('empty', `expected pixels with a width and a height, got ${shown(width)} x ${shown(height)}`)

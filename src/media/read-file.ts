@@ -1,12 +1,12 @@
 /** Bytes of an image or a video, from where they are. */
-import { open, realpath, stat } from 'node:fs/promises'
+import { type FileHandle, open, realpath, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isSystemError, systemProblem } from '../errors/index.js'
 import { bytesHash } from './content-hash.js'
 import { fetchMedia, type UrlOptions } from './fetch-media.js'
-import type { FileInput } from './inputs.js'
+import { type FileInput, resolveImage } from './inputs.js'
 import { MediaError } from './media-error.js'
 import { tooLarge } from './too-large.js'
 
@@ -43,6 +43,16 @@ export async function findFile(file: FileInput, options: ReadOptions): Promise<F
   }
 }
 
+/** The path of a file of this machine, which is there, by its path or `file:` URL. */
+export async function existingPath(given: string): Promise<string> {
+  const file = resolveImage(given)
+  const isHere = file.kind === 'path' || (file.kind === 'url' && file.url.protocol === 'file:')
+  if (!isHere) throw new MediaError('form', 'expected a path or a file: URL')
+  const found = file.kind === 'path' ? file.path : pathOf(file.url)
+  await checkPath(found, {})
+  return resolve(homePath(found))
+}
+
 export async function readBytes(file: FileInput, options: ReadOptions): Promise<Uint8Array> {
   const found = await findFile(file, options)
   const bytes = 'bytes' in found ? found.bytes : await readWhole(found.path, options)
@@ -73,10 +83,12 @@ function pathOf(url: URL): string {
   }
 }
 
-async function checkPath(given: string, { baseDirectory = '.', root }: ReadOptions): Promise<string> {
+async function checkPath(
+  given: string,
+  { baseDirectory = '.', root }: Pick<ReadOptions, 'baseDirectory' | 'root'>,
+): Promise<string> {
   if (given.includes('\0')) throw new MediaError('form', 'a path has no NUL characters')
-  const path = given.startsWith('~/') && root === undefined ? join(homedir(), given.slice(2)) : given
-  const full = resolve(baseDirectory, path)
+  const full = resolve(baseDirectory, root === undefined ? homePath(given) : given)
   // Before the file system is asked: a refusal does not tell what is outside.
   if (root !== undefined && !isInside(resolve(root), full)) throw outside(root)
   try {
@@ -91,6 +103,8 @@ async function checkPath(given: string, { baseDirectory = '.', root }: ReadOptio
   }
 }
 
+const homePath = (path: string): string => (path.startsWith('~/') ? join(homedir(), path.slice(2)) : path)
+
 const outside = (root: string): MediaError => new MediaError('refused', `it lies outside ${root}`)
 
 function isInside(root: string, path: string): boolean {
@@ -99,16 +113,30 @@ function isInside(root: string, path: string): boolean {
 }
 
 async function readWhole(path: string, { maxBytes, signal }: ReadOptions): Promise<Uint8Array> {
+  return reading(path, async handle => {
+    const { size } = await handle.stat()
+    if (size > maxBytes) throw tooLarge(size, maxBytes)
+    signal?.throwIfAborted()
+    const bytes = await handle.readFile()
+    // It may have grown.
+    if (bytes.length > maxBytes) throw tooLarge(bytes.length, maxBytes)
+    return bytes
+  })
+}
+
+/** The first bytes of a file, which say what it is. */
+export async function readHead(path: string): Promise<Uint8Array> {
+  return reading(path, async handle => {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(16), 0, 16, 0)
+    return buffer.subarray(0, bytesRead)
+  })
+}
+
+async function reading<T>(path: string, read: (handle: FileHandle) => Promise<T>): Promise<T> {
   try {
     const handle = await open(path)
     try {
-      const { size } = await handle.stat()
-      if (size > maxBytes) throw tooLarge(size, maxBytes)
-      signal?.throwIfAborted()
-      const bytes = await handle.readFile()
-      // It may have grown.
-      if (bytes.length > maxBytes) throw tooLarge(bytes.length, maxBytes)
-      return bytes
+      return await read(handle)
     } finally {
       await handle.close()
     }

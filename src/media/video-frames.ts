@@ -15,7 +15,7 @@ import { MediaError } from './media-error.js'
 import { pictureOf, rawPicture } from './picture.js'
 import type { PreparedMedia } from './placeholders.js'
 import type { MediaConfig } from './processor-config.js'
-import { fileName, findFile, type ReadOptions, readBytes } from './read-file.js'
+import { fileName, findFile, type ReadOptions, readBytes, readHead } from './read-file.js'
 import type { Size } from './target-size.js'
 
 export interface VideoReading {
@@ -164,9 +164,9 @@ async function fileFrames(
   return { hash, prepare }
 }
 
-/** A GIF or WebP is read by sharp; anything else stays on the disk, for ffmpeg. */
+/** A GIF or WebP is read by sharp; anything else stays on the disk, for ffmpeg. Names say nothing: links may lead to others. */
 async function animationBytes(path: string, reading: ReadOptions): Promise<Uint8Array | undefined> {
-  return /\.(gif|webp|png|jpe?g|tiff?)$/i.test(path) ? readBytes({ kind: 'path', path }, reading) : undefined
+  return imageFormat(await readHead(path)) ? readBytes({ kind: 'path', path }, reading) : undefined
 }
 
 interface Sampling {

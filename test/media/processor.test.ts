@@ -166,6 +166,17 @@ describe('videos', () => {
     expect(await count([pixels, pixels])).toEqual([1])
   })
 
+  test('an animation is known by its content: a link of another name, and a file that cannot be read', async () => {
+    const place = temporaryDirectory()
+    symlinkSync(gif, join(place, '0123abc'))
+    expect(await count(join(place, '0123abc'))).toEqual([2])
+    writeFileSync(join(place, 'film.mp4'), readFileSync(gif))
+    expect(await count(join(place, 'film.mp4'))).toEqual([2])
+    writeFileSync(join(place, 'named.gif'), 'a film')
+    const none = new MediaProcessor({ config, ffmpeg: '/nowhere/ffmpeg' })
+    expect(await none.prepare({ videos: join(place, 'named.gif') })).toMatchObject({ reason: 'program' })
+  })
+
   test('times follow from the rate of the frames that are read', async () => {
     const video = (input: VideoInput) => media.video(input)
     expect(await video({ frames, fps: 4 })).toMatchObject({ secondsPerGrid: 0.5, times: [0.125, 0.625] })
