@@ -9,6 +9,7 @@ export { type GenerateOptions, type GeneratePrompt, generate } from './generate.
 export { type Downloaded, type DownloadOptions, download, type PushOptions, push } from './hub.js'
 export { type ImportModelOptions, importModel } from './import.js'
 export { locateGiven } from './locate-given.js'
+export { type Replayed, type ReplayOptions, replay } from './replay.js'
 export type { RewardFunction, Rewards } from './reward-parts.js'
 export { attributed, startTraining } from './run-training.js'
 export type { GeneratedSample } from './samples-in-order.js'

@@ -166,7 +166,7 @@ export async function restoredConfig(
       const same = given.find(one => JSON.stringify(one) === JSON.stringify(recorded))
       if (!same && needed.includes(option))
         throw new RunError(`${option}: ${(recorded as { name: string }).name} was given in code`, {
-          remedy: 'Replay the run from the program that has it: replayRl(directory, { definitions }).',
+          remedy: 'Replay the run from the program that has it: replay(directory, { definitions }) of whetstone.',
         })
       restored = withValue(restored, option, same)
     }

@@ -41,8 +41,7 @@ interface SupervisedReplay {
   readonly changedFiles: readonly string[]
 }
 
-/**
- */
+/** `definitions`: those that the run was given in code. */
 export async function replaySupervised(
   directory: string,
   { signal, definitions = [] }: { signal?: AbortSignal; definitions?: readonly Definition[] } = {},
