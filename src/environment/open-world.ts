@@ -1,5 +1,6 @@
 /** Everything that episodes share, checked before the first token: tools, the chat template, the format of calls. */
 import { createHash } from 'node:crypto'
+import { checkedOptions } from '../errors/index.js'
 import type { Generator, SamplingParams } from '../rollout/index.js'
 import { Junctions, type Tokenizer, toolFormatOf } from '../text/index.js'
 import type { Environment } from './environment.js'
@@ -33,7 +34,7 @@ export async function episodeRules({
   limits: given = {},
   now = new Date(),
 }: RulesOptions): Promise<EpisodeRules> {
-  const limits = episodeSchema.parse(given)
+  const limits = checkedOptions('episode', episodeSchema, given)
   const { tools = [], name } = environment
   checkTools(tools)
   if (!tokenizer.hasChatTemplate)

@@ -1,5 +1,6 @@
 /** Errors that are written for people, and the words they share. */
 export { linkedController, onAbort } from './abort.js'
+export { checkedOptions } from './checked-options.js'
 export { type ErrorCode, errorCodes } from './codes.js'
 export { didYouMean, nearest } from './did-you-mean.js'
 export * from './errors.js'

@@ -38,7 +38,6 @@ export {
   type PolicyStatistics,
   type PolicyTokens,
   policyLoss,
-  policyLossNames,
   preferenceLoss,
   RolloutError,
   type RolloutSample,

@@ -76,5 +76,8 @@ test.each([
 })
 
 test('command and url exclude each other', async () => {
-  await expect(mcpTools({})).rejects.toThrow('give command or url')
+  await expect(mcpTools({})).rejects.toThrow(/^mcpTools: give either command or url$/)
+  // @ts-expect-error there is no such option
+  const misspelt = mcpTools({ url: 'http://127.0.0.1:1', second: 0 })
+  await expect(misspelt).rejects.toThrow('mcpTools: there is no option "second"; did you mean seconds?')
 })

@@ -14,17 +14,18 @@
 import { createHash } from 'node:crypto'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { z } from 'zod'
+import { checkedOptions } from '../../errors/index.js'
 import { EnvironmentError } from '../errors.js'
 import { messageOf } from '../fault.js'
 import { inputCheck } from '../input-check.js'
-import { effects, type Tool, type ToolResult } from '../tool.js'
+import { effectHelp, effects, type Tool, type ToolResult } from '../tool.js'
 import { ProcessTransport } from './process-transport.js'
 
 export const mcpShape = {
   command: z
     .tuple([z.string()], z.string())
     .optional()
-    .describe('program and arguments of a server that speaks over its standard input and output'),
+    .describe('program and arguments of a server that uses standard input and output (stdio)'),
   url: z
     .url({ protocol: /^https?$/ })
     .refine(text => new URL(text).username === '' && new URL(text).password === '', {
@@ -32,26 +33,30 @@ export const mcpShape = {
         'a URL must not contain a user or a password; put the key into an environment variable and name it in apiKeyEnv',
     })
     .optional()
-    .describe('address of a server that speaks over HTTP'),
+    .describe('address of a server that uses HTTP'),
   apiKeyEnv: z
     .string()
     .min(1)
     .optional()
-    .describe('name of the environment variable that holds the bearer token of the address'),
+    .describe('name of the environment variable that holds the bearer token for url'),
   env: z.record(z.string(), z.string()).default({}).describe('environment variables of the program'),
   passEnv: z
     .array(z.string().min(1))
     .default([])
-    .describe('names of environment variables that the program gets as they are, such as keys'),
+    .describe('names of environment variables to pass to the program unchanged, such as keys'),
   tools: z.array(z.string()).optional().describe('names of the tools to use (default: all)'),
-  effect: z.enum(effects).default('once').describe('what a repeated call does: pure, idempotent or once'),
-  seconds: z.number().positive().default(60).describe('most seconds of one call, and of the start'),
-  maxResultTokens: z.int().min(16).default(1024).describe('a longer result is cut in the middle, with a note'),
+  effect: z.enum(effects).default('once').describe(effectHelp),
+  seconds: z.number().positive().default(60).describe('time limit of one call and of the start, in seconds'),
+  maxResultTokens: z
+    .int()
+    .min(16)
+    .default(1024)
+    .describe('most tokens of a result; a longer result is cut in the middle'),
 }
 export const mcpSchema = z
   .strictObject(mcpShape)
   .refine(({ command, url }) => (command === undefined) !== (url === undefined), {
-    error: 'give command or url, one of them',
+    error: 'give either command or url',
   })
 export type McpOptions = z.input<typeof mcpSchema>
 type Settings = z.output<typeof mcpSchema>
@@ -65,7 +70,7 @@ export interface McpTools {
 
 /** Throws an EnvironmentError if the server does not start, or lacks a tool that was named. */
 export async function mcpTools(options: McpOptions): Promise<McpTools> {
-  const settings = mcpSchema.parse(options)
+  const settings = checkedOptions('mcpTools', mcpSchema, options)
   const { command, url, seconds } = settings
   const env = {
     ...settings.env,

@@ -111,7 +111,7 @@ export class OpenEnvConnection {
   }
 
   private drop(): void {
-    this.end(new Error('the connection was given up'))
+    this.end(new Error('the client closed the connection'))
     this.socket.close()
   }
 

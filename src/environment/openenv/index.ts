@@ -7,12 +7,13 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { checkedOptions } from '../../errors/index.js'
 import type { ChatMessage } from '../../text/index.js'
 import type { AssistantTurn, Environment, OpenOptions, Session, StepResult, Task } from '../environment.js'
 import { EnvironmentError } from '../errors.js'
 import { messageOf } from '../fault.js'
 import { inputCheck } from '../input-check.js'
-import { type Effect, effects, type Tool, type ToolResult } from '../tool.js'
+import { type Effect, effectHelp, effects, type Tool, type ToolResult } from '../tool.js'
 import { type Observation, OpenEnvConnection, OpenEnvError, observationSchema } from './connection.js'
 
 export const openEnvShape = {
@@ -20,18 +21,18 @@ export const openEnvShape = {
   rewards: z
     .enum(['delta', 'cumulative', 'last'])
     .describe(
-      'meaning of the rewards of the server: delta (of each step), cumulative (the sum so far) or last (only the last one counts)',
+      'meaning of the rewards of the server: delta (the reward of this step), cumulative (the sum so far) or last (only the last reward counts)',
     ),
   action: z
     .string()
     .default('tools')
     .describe(
-      'tools: the policy calls the tools of the server; any other word: the field of an action that holds its text',
+      'how the policy acts. tools: it calls the tools of the server; any other value: the name of the action field that gets its text',
     ),
-  show: z.string().default('prompt').describe('field of an observation that the policy reads as a message of the user'),
-  reset: z.array(z.string()).default([]).describe('columns of a row that are sent when an episode starts'),
-  effect: z.enum(effects).default('once').describe('what a repeated tool call does: pure, idempotent or once'),
-  seconds: z.number().positive().default(60).describe('most seconds of one tool call'),
+  show: z.string().default('prompt').describe('field of an observation that becomes the user message to the policy'),
+  reset: z.array(z.string()).default([]).describe('columns of the row to send when an episode starts'),
+  effect: z.enum(effects).default('once').describe(effectHelp),
+  seconds: z.number().positive().default(60).describe('time limit of one tool call in seconds'),
 }
 export const openEnvSchema = z.strictObject(openEnvShape)
 export type OpenEnvOptions = z.input<typeof openEnvSchema>
@@ -59,7 +60,7 @@ const callSchema = z.object({
 
 /** Asks the server for its tools once; a session whose tools are others is refused. Throws an EnvironmentError if the server cannot be used. */
 export async function openEnvironment(options: OpenEnvOptions): Promise<OpenEnvironment> {
-  const settings = openEnvSchema.parse(options)
+  const settings = checkedOptions('openEnvironment', openEnvSchema, options)
   const url = socketUrl(settings.url)
   const server = new OpenEnvServer(url)
   const tools = settings.action === 'tools' ? await server.listTools() : []

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkedOptions } from '../../errors/index.js'
 import { definitionOption } from '../definition.js'
 import { isEstimator } from './define-estimator.js'
 import { advantageEstimators, estimatorHints, estimatorOf, estimatorOptionsOf } from './estimators.js'
@@ -113,9 +114,9 @@ export const advantageOptionsSchema = plainSchema.superRefine((options, context)
     context.addIssue({ code: 'custom', path: [option], message })
 })
 
-/** Fills in defaults; invalid options are a `ZodError` that names each. */
+/** Fills in defaults; invalid options are a `ConfigError` that names each. */
 export function resolveAdvantageOptions(options: AdvantageOptions): ResolvedAdvantageOptions {
-  return advantageOptionsSchema.parse(options)
+  return checkedOptions('advantages', advantageOptionsSchema, options)
 }
 
 /** The part of a larger config that concerns advantages. */

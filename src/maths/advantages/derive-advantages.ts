@@ -78,7 +78,7 @@ export interface DerivedRollout {
  * running normalisation, clipping, token rewards with KL, the estimator, whitening, clipping. Which samples make the rollout
  * (dynamic sampling, groups that lost members) is decided before.
  *
- * An unusable sample is a {@link RolloutError} that names it; invalid options are a `ZodError`.
+ * An unusable sample is a {@link RolloutError} that names it; invalid options are a `ConfigError`.
  *
  * @example
  * const { samples, info } = deriveAdvantages({

@@ -15,6 +15,7 @@ import {
   type Policy,
   type Task,
 } from '../../environment/index.js'
+import { checkedOptions } from '../../errors/index.js'
 import { longestVariable, runProgram } from './agent-program.js'
 import { type AgentEndpoint, AgentServer } from './agent-server.js'
 
@@ -22,15 +23,17 @@ export const agentShape = {
   command: z
     .tuple([z.string().min(1)], z.string())
     .describe(
-      'program and arguments; it runs once for each sample, and asks the policy at OPENAI_BASE_URL with OPENAI_API_KEY',
+      'program and arguments; runs once for each sample, and calls the policy at OPENAI_BASE_URL with OPENAI_API_KEY',
     ),
-  directory: z.string().min(1).optional().describe('where the program runs (default: here)'),
-  env: z.record(z.string(), z.string()).default({}).describe('further environment variables of the program'),
+  directory: z.string().min(1).optional().describe('working directory of the program (default: the one of the run)'),
+  env: z.record(z.string(), z.string()).default({}).describe('more environment variables for the program'),
   effect: z
     .enum(effects)
     .default('once')
-    .describe('what a second start of the program does after the run was killed: pure, idempotent or once'),
-  version: z.string().min(1).default('1').describe('recorded with every episode'),
+    .describe(
+      'whether a resumed run may start the program again for the same sample: pure and idempotent: yes; once: only within episode.retries',
+    ),
+  version: z.string().min(1).default('1').describe('version of the program; a resumed run refuses another one'),
 }
 export const agentSchema = z.strictObject(agentShape)
 export type AgentProgramOptions = z.input<typeof agentSchema>
@@ -98,9 +101,9 @@ export function agentEnvironment<Row = DataRow>(given: AgentOptions<Row>): Envir
 function settingsOf<Row>(given: AgentProgramOptions | AgentFunctionOptions<Row>) {
   if ('run' in given) {
     const { run, ...rest } = given
-    return { ...agentSchema.omit({ command: true }).parse(rest), run }
+    return { ...checkedOptions('agentEnvironment', agentSchema.omit({ command: true }), rest), run }
   }
-  const { command, directory, env, ...rest } = agentSchema.parse(given)
+  const { command, directory, env, ...rest } = checkedOptions('agentEnvironment', agentSchema, given)
   return { ...rest, run: (agent: AgentRun<Row>) => runAgent({ command, directory, env }, agent) }
 }
 
