@@ -9,7 +9,7 @@ import type { LocalModel, TokenModel } from '../../model/index.js'
 import { RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
 import { createLoggers, Run, type RunInputs } from '../../run/index.js'
-import { noEars } from '../../sequence/index.js'
+import { audioUnsupported } from '../../sequence/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../checks/check-plan.js'
 import { countTooLong, type TooLong } from '../checks/count-lengths.js'
 import { requireMachine } from '../checks/machine.js'
@@ -55,8 +55,7 @@ import { proofTextOf, removeWritten, weightSync, weightsDirectoryOf } from './we
 
 const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second']
 
-/**
- */
+/** Checks everything, opens the run directory, loads the parts and trains. */
 export async function runRl(job: JobOptions<RlConfig>): Promise<JobResult> {
   const prepared = await prepareRl(job)
   const { config, models, dataset, ptx } = prepared
@@ -121,7 +120,7 @@ export async function prepareRl({
     const engine = new RewardComputationEngine({ ...withEnvironment(rewards, environment), tokenizer })
     opened.push(engine)
     // The trained model scores what a server heard.
-    const checkPrompt = (row: PromptRow): string | undefined => (row.audios ? noEars : engine.rowProblem(row))
+    const checkPrompt = (row: PromptRow): string | undefined => (row.audios ? audioUnsupported : engine.rowProblem(row))
     const options = { trainOn: 'assistant' as const, ...config, ...shared, checkPrompt }
     const dataset = await openDataset('prompts', config.data, options)
     opened.push(dataset)

@@ -25,6 +25,7 @@ import { answerChat } from './chat-request.js'
 import { objectiveOptionsOf, oldLogprobsOf, type RlConfig, updatesPerIteration } from './config.js'
 import { checkGap, OtherWeightsError, samplingOf } from './engine-gap.js'
 import { evaluate, heldOutPrompts } from './evaluate.js'
+import { IterationClock } from './iteration-clock.js'
 import { IterationJournal } from './iteration-journal.js'
 import { criticSummary, iterationMetrics, measuredKl, policySummary, type UpdateSummary } from './iteration-metrics.js'
 import type { RlParts } from './parts.js'
@@ -176,7 +177,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   async function iterate(ahead: NonNullable<typeof rollouts>): Promise<RlLoopResult> {
     while (!isLast(state)) {
       const { iteration } = state
-      const clock = new Clock()
+      const clock = new IterationClock()
       // What people have set: for this iteration and those after it.
       const coef = actedKlCoef(await control.settled(), iteration)
       if (coef !== undefined) maker.restore({ ...maker.state, klController: { ...maker.state.klController, coef } })
@@ -488,28 +489,4 @@ function doneBy(updates: readonly UpdateSummary[], model: UpdateSummary['model']
 /** Whether the policy moved too far for more updates of this rollout. */
 function haltedBy(updates: readonly UpdateSummary[], { model }: PlannedUpdate): boolean {
   return updates.some(update => update.model === model && update.outcome === 'stopped')
-}
-
-/** Seconds of an iteration's stages, one after another: of a rollout begun before its turn, what was still waited for. */
-class Clock {
-  readonly seconds: Record<string, number> = {}
-  private last = performance.now()
-
-  lap(stage: string): void {
-    const now = performance.now()
-    this.seconds[stage] = (now - this.last) / 1000
-    this.last = now
-  }
-
-  /** The rollout's own stages; what it took beyond them (the journal, digests) is `other`. */
-  takeRollout({ info }: ExperienceBatch): void {
-    this.lap('other')
-    const { encoding, generation, reward, actor, reference, critic, advantages } = info.seconds
-    const waited = this.seconds.generation!
-    const before = encoding + generation + reward
-    const after = actor + reference + critic + advantages
-    if (waited >= before) Object.assign(this.seconds, { encoding, generation, reward })
-    Object.assign(this.seconds, { actor, reference, critic, advantages })
-    this.seconds.other = Math.max(0, this.seconds.other! - after) + Math.max(0, waited - before)
-  }
 }
