@@ -15,7 +15,6 @@ export {
   type EpisodeKey,
   type EpisodeOptions,
   type EpisodeOutcome,
-  episodeSequences,
   type McpOptions,
   type McpTools,
   mcpTools,

@@ -12,7 +12,6 @@ export {
   FastExperienceMaker,
   type FastExperienceMakerOptions,
   type MakeOptions,
-  ModelTurns,
   type MultimodalBatch,
   MultimodalDataProcessor,
   type MultimodalDataProcessorOptions,

@@ -39,7 +39,6 @@ export {
   type SampleReward,
   SourceError,
   sampleReward,
-  summarizeRewards,
   textRewardInput,
   wordList,
 } from './index.js'

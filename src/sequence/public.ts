@@ -1,7 +1,6 @@
 /** Sequences: token ids, who made each of them, and which are trained. */
 export {
   type AudioClip,
-  asRead,
   type MediaItem,
   type MediaPixels,
   origins,
@@ -15,5 +14,4 @@ export {
   trainedCount,
   withObservation,
   withSampled,
-  withUnread,
 } from './index.js'

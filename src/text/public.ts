@@ -14,6 +14,5 @@ export {
   TokenizerError,
   type TrainTokenizerOptions,
   tokenIds,
-  tokenizerFingerprint,
   trainTokenizer,
 } from './index.js'
