@@ -50,7 +50,7 @@ const ownShape = {
   ...rewardRunShape,
   output: path.describe('file for the experiences, one line of JSON each; - for standard output'),
   rolloutBatchSize: z.int().min(1).default(128).describe('prompts per batch; advantages are normalised over a batch'),
-  media: mediaSchema.optional().describe('how images and videos are read'),
+  media: mediaSchema.optional().describe('how to read images and videos'),
   generator: generatorSchema
     .prefault({})
     .describe('the engine that generates: type local, vllm or sglang, and urls of servers'),

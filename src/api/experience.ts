@@ -9,7 +9,7 @@ import type { MultimodalProcessor, TokenModel } from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
 import { locateRewardModels, RewardComputationEngine, type RewardEngineOptions } from '../reward/index.js'
 import { eventLine, type Generator } from '../rollout/index.js'
-import { noEars } from '../sequence/index.js'
+import { audioUnsupported } from '../sequence/index.js'
 import { locateNames } from '../source/index.js'
 import type { Tokenizer } from '../text/index.js'
 import {
@@ -168,7 +168,7 @@ async function openExperience(
     const dataset = await openDataset('prompts', config.data, {
       ...dataOptionsSchema.parse(config),
       ...{ shuffle: false, seed: config.seed, baseDirectory: process.cwd(), signal },
-      checkPrompt: row => (row.audios ? noEars : engine.rowProblem(row)),
+      checkPrompt: row => (row.audios ? audioUnsupported : engine.rowProblem(row)),
     })
     opened.push(() => dataset.close())
     const media = await openMedia({ config, model: models.models[0]!.config, tokenizer, live })

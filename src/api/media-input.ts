@@ -2,7 +2,7 @@
 import { mediaOfRow, type PromptRow } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { type ModelConfig, MultimodalProcessor } from '../model/index.js'
-import { type MediaItem, noEars } from '../sequence/index.js'
+import { audioUnsupported, type MediaItem } from '../sequence/index.js'
 import { type MediaColumns, type PlacedMedia, placeMedia, type TextPrompt, type Tokenizer } from '../text/index.js'
 import { type MediaSettings, processorOptions } from '../train/index.js'
 import type { InputRow } from './input-rows.js'
@@ -50,7 +50,7 @@ export class MediaInput {
   /** The media in the columns of a row. */
   columns({ value, values }: InputRow): MediaColumns {
     const { audios, ...columns } = mediaOfRow(value, { columns: {}, values })
-    if (audios) throw new InputError(noEars)
+    if (audios) throw new InputError(audioUnsupported)
     this.#checkTower(columns)
     return columns
   }

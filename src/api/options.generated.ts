@@ -26,7 +26,7 @@ export interface ExperiencePlain {
   rewardWorkers?: ExperienceWritten['rewardWorkers']
   /** prompts per batch; advantages are normalised over a batch @defaultValue `128` */
   rolloutBatchSize?: ExperienceWritten['rolloutBatchSize']
-  /** how images and videos are read */
+  /** how to read images and videos */
   media?: ExperienceInputMedia | undefined
   /** coefficient of the KL to the reference: fixed (coef), or adaptive (coef, target, horizon) */
   klController?: ExperienceWritten['klController']
@@ -129,17 +129,17 @@ export interface ExperienceInput extends ExperiencePlain {
 }
 
 type ExperienceWrittenMedia = NonNullable<ExperienceWritten['media']>
-/** how images and videos are read */
+/** how to read images and videos */
 export interface ExperienceInputMedia {
-  /** fewest pixels of an image; smaller ones are enlarged (default: as the model says) */
+  /** fewest pixels of an image; smaller images are enlarged (default: the limit in the model directory) */
   minPixels?: ExperienceWrittenMedia['minPixels']
-  /** most pixels of an image; larger ones are made smaller, so that they have fewer tokens (default: as the model says) */
+  /** most pixels of an image; larger images are shrunk and have fewer tokens (default: the limit in the model directory) */
   maxPixels?: ExperienceWrittenMedia['maxPixels']
-  /** the same of a frame of a video; of Qwen3-VL, of all its frames together */
+  /** fewest pixels of a video frame; for Qwen3-VL: of all frames together */
   videoMinPixels?: ExperienceWrittenMedia['videoMinPixels']
-  /** the same of a frame of a video; of Qwen3-VL, of all its frames together */
+  /** most pixels of a video frame; for Qwen3-VL: of all frames together */
   videoMaxPixels?: ExperienceWrittenMedia['videoMaxPixels']
-  /** images and videos by http and https. public: they are fetched, but never from private networks @defaultValue `"refused"` */
+  /** http and https URLs of images and videos. refused: a bad row; public: fetch, but never from private networks @defaultValue `"refused"` */
   urls?: ExperienceWrittenMedia['urls']
   /** the program that reads video files (default: ffmpeg on the PATH) */
   ffmpeg?: ExperienceWrittenMedia['ffmpeg']

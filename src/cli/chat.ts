@@ -40,8 +40,8 @@ Chats with a model through its chat template. Ctrl-C stops an answer; a second C
 
 ${chatHelp}
 
-Sampling is what the flags say, else what generation_config.json of the model says, else temperature ${quietTemperature}. The lines of a pipe are
-messages too; answers go to standard output, everything else to standard error.
+Sampling options come from the flags, else from generation_config.json of the model, else the temperature is ${quietTemperature}. Lines from a pipe
+are messages too; answers go to standard output, everything else to standard error.
 
 ${flagHelp(flags)}
 `

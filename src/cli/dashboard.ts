@@ -17,9 +17,9 @@ const flags = z.object({
 
 export const help = `Usage: whetstone dashboard [RUNS_DIR] [--port N] [options]
 
-Opens a page over run directories: runs, curves, stages, samples and alerts; live while a run trains, and the same for one that
-finished or crashed. Runs that train can be paused, stopped and changed from the page. RUNS_DIR is a directory of runs or a run
-(default: runs). The command prints the address of the page with a token: a person who has it can look and act.
+Serves a page over run directories: runs, curves, stages, samples and alerts, of running runs and of finished or crashed ones. From the
+page, running trainings can be paused, stopped and changed. RUNS_DIR is a directory of runs or a run (default: runs). The command prints
+the address of the page with a token; everyone who has the token can look and act.
 
 ${flagHelp(flags)}
 `

@@ -13,12 +13,12 @@ export const help = `Usage: whetstone download ID [--revision REVISION] [--data]
 
 Fetches a model or a data set of the Hugging Face Hub (org/name) into the cache that other tools share, and prints its directory.
 Models: config, tokenizer, chat template and safetensors. Data sets: parquet, arrow, JSON and CSV files. Every file is checked.
-An interrupted download goes on where it stopped. Wherever a command takes a model or data, it takes an id too, and does the same.
+An interrupted download continues where it stopped. Every command that takes a model or data also takes an id, and downloads it this way.
 
 ${flagHelp(flags)}
 
-HF_TOKEN (or \`hf auth login\`) is for private and gated repositories, HF_HOME is where the cache is, HF_ENDPOINT is another server,
-HF_HUB_OFFLINE=1 uses the cache alone.
+HF_TOKEN (or \`hf auth login\`) gives access to private and gated repositories, HF_HOME is the directory of the cache, HF_ENDPOINT selects
+another server, and HF_HUB_OFFLINE=1 uses only the cache.
 `
 
 export async function run(args: string[]): Promise<number> {

@@ -20,9 +20,9 @@ const flags = z.object({
 
 export const help = `Usage: whetstone episode --config FILE [--prompts N] [--samples N] [options]
 
-Runs a few episodes with the model, environment and tools of a config of rl, and shows them as conversations. Nothing is trained and
-nothing is written. Lines that begin with > were sampled and are trained; lines that begin with | were read by the model and are
-not. Options of the config are flags too.
+Runs a few episodes with the model, environment and tools of a config of rl, and shows them as conversations. It trains and writes
+nothing. Lines that begin with > were sampled and would be trained; lines that begin with | were only read by the model. Options of the
+config are flags too.
 
 ${flagHelp(flags)}
 

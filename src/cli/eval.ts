@@ -34,7 +34,7 @@ const flags = z.object({
   reference: directory('a second model that answers the same prompts, for the win rate').optional(),
   reward: text('PATH', rewardForms).optional(),
   environment: file(
-    'environment of episodes: a file whose default export it is; the answers are then episodes',
+    'environment of episodes: a file that exports one as default; the answers are then episodes',
   ).optional(),
   tools: text(
     'NAMES',

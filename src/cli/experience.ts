@@ -35,7 +35,7 @@ ${configHelp({ ...configs.experience!, common, args })}
 
 ${flagHelp(flags)}
 
-The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
+The config is YAML, JSON, or the default export of a TypeScript module; its paths are relative to the file. The shortest config:
 
 ${example.replaceAll(/^/gm, '  ')}
 `

@@ -39,7 +39,7 @@ export const help = `Usage: whetstone export MODEL --to gguf [--type TYPE] [--ou
        whetstone export RUN --out DIR [--step N] [--what model|adapter|base] [--dtype float32]
 
 Writes a model for other programs (docs/share.md). MODEL is a model directory, a run (its best model or adapter, else its final one), an
-adapter, a GGUF file or an id of the Hub. Beside it lies a model card, and beside a GGUF file a Modelfile for Ollama.
+adapter, a GGUF file or an id of the Hub. The command also writes a model card, and for a GGUF file a Modelfile for Ollama.
 The last form, without --to, writes the model of a checkpoint of a run: for stopped runs, for adapters, and for master weights in
 float32 (docs/precision.md).
 

@@ -57,7 +57,7 @@ Each sample is a line of the output, in the order of the input:
   {"index":0,"sample":0,"prompt_ids":[...],"ids":[...],"text":"...","logprobs":[...],"logprobs_mode":"raw","finish_reason":"stop"}
 
 finish_reason is stop or length. A sample without a response is {"index":0,"sample":0,"error":{"reason":"...","message":"..."}}.
-Sampling is what the flags say, else what generation_config.json of the model says; a line tells what was taken from that file.
+Sampling options come from the flags, else from generation_config.json of the model; the command prints what it took from that file.
 A response depends on the text of its row, the number of the row, the seed and the sample index, not on other rows.
 
 ${flagHelp(flags)}

@@ -15,8 +15,8 @@ const flags = z.object({
 
 export const help = `Usage: whetstone import FILE.gguf --out DIR [--dtype DTYPE]
 
-Writes the model of a GGUF file as a Hugging Face directory: weights (dequantised), config, tokenizer and chat template. Of a model in parts
-(NAME-00001-of-0000N.gguf), any part may be given. Wherever a command takes a model, it takes a GGUF file too, and imports it into the cache.
+Writes the model of a GGUF file as a Hugging Face directory: weights (dequantised), config, tokenizer and chat template. If a model has several
+parts (NAME-00001-of-0000N.gguf), give any of them. Every command that takes a model also takes a GGUF file, and imports it into the cache.
 
 ${flagHelp(flags)}
 `

@@ -12,9 +12,8 @@ import { shellWord } from './train-command.js'
 
 export const help = `Usage: whetstone new KIND [FILE] [options]
 
-Writes a config with comments: the options that have to be given, the common ones with their defaults, and all others commented
-out. FILE is KIND.yaml if it is left out, and - is standard output. A file that exists is not replaced. Options that are given
-as flags are written into it:
+Writes a config with comments: the required options, the common ones with their defaults, and all others commented out. The default of
+FILE is KIND.yaml; - is standard output. An existing file is never overwritten. Options that are given as flags are written into the config:
 
   whetstone new grpo --model model --data prompts.jsonl --rewards reward.ts --output runs/grpo
   whetstone grpo --config grpo.yaml

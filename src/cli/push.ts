@@ -11,13 +11,14 @@ const flags = z.object({
 
 export const help = `Usage: whetstone push DIR ORG/NAME [--private] [--dataset]
 
-Uploads a model directory to the Hugging Face Hub, as one commit, and prints its page. DIR may be a run: its best model or adapter is
-uploaded, or its last one. A model without a README.md gets a model card. The repository is made if it does not exist. Uploaded are the weights, config, tokenizer, README.md, licence,
-GGUF files and a Modelfile; checkpoints, optimiser states and logs are not, and a file with a key in it is refused.
+Uploads a model directory to the Hugging Face Hub, as one commit, and prints its page. If DIR is a run, its best model or adapter is
+uploaded, or its last one. A model without a README.md gets a model card. The repository is created if it does not exist. The upload has
+the weights, config, tokenizer, README.md, licence, GGUF files and a Modelfile, but no checkpoints, optimiser states or logs. A file with
+a key in it is refused.
 
 ${flagHelp(flags)}
 
-HF_TOKEN (or \`hf auth login\`) has to be a token with write access.
+HF_TOKEN (or \`hf auth login\`) must be a token with write access.
 `
 
 export async function run(args: string[]): Promise<number> {

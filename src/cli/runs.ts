@@ -16,7 +16,7 @@ entry. DIR is a run directory or a directory of runs (default: runs).
 
 compare shows the options in which two runs differ, and the last value of every metric side by side.
 
-sync sends what the loggers of a run (option loggers) could not get while it ran. Exit code 1 if something is left.
+sync sends the entries that the loggers of a run (option loggers) did not receive during the run. Exit code 1 if some are left.
 
 A run is running while its process is alive, then finished, stopped (by Ctrl-C, can be resumed), failed (with an error) or
 crashed (its process died; can be resumed).

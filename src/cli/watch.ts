@@ -15,7 +15,7 @@ const flags = z.object({
 export const help = `Usage: whetstone watch RUN [--every SECONDS] [--once]
 
 Follows a run in a terminal: status, curves of the main metrics, alerts, and the best and the worst sample of the last
-iteration. Ends when the run ends, or with Ctrl-C; the run does not notice. In a log, a block is printed for each new step.
+iteration. Ends when the run ends, or with Ctrl-C, which does not affect the run. In a log, it prints a block for each new step.
 
 ${flagHelp(flags)}
 `

@@ -1,5 +1,5 @@
 /** Rows with images and videos: encoded as text with one placeholder for each, which is then expanded. */
-import { type MediaItem, noEars, type Sequence } from '../sequence/index.js'
+import { audioUnsupported, type MediaItem, type Sequence } from '../sequence/index.js'
 import { encodeTurns, type MediaColumns, placedTypes, placeMedia, type TextPrompt } from '../text/index.js'
 import type { Encoded, EncodeOptions } from './encode.js'
 import { directoryOf } from './formats/media.js'
@@ -40,7 +40,7 @@ export async function encodeWithMedia<E>(
   encode: (stored: MediaRow, options: EncodeOptions) => Promise<Encoded<E>>,
 ): Promise<Encoded<E>> {
   const { images: ofColumn, videos: frames, audios, ...row } = stored.row
-  if (audios) return dropped('media', noEars)
+  if (audios) return dropped('media', audioUnsupported)
   const field = row.messages ? 'messages' : 'prompt'
   const given = row[field]
   if (given === undefined) return encode(stored, options)

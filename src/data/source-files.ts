@@ -43,7 +43,9 @@ async function filesOf(path: string, baseDirectory: string): Promise<readonly st
   const there = await stat(full).catch(() => undefined)
   if (there?.isDirectory()) return (await dataFolderFiles(full, {}, shownPath(full, baseDirectory) || full)).files
   if (there && !there.isFile())
-    throw new DataError(`${path} is a pipe or a device, and rows are read more than once: write them to a file first`)
+    throw new DataError(
+      `${path} is a pipe or a device, and the run reads rows more than once: write them to a file first`,
+    )
   if (there) return [full]
   const part = await partOfFolder(full)
   if (part) return (await dataFolderFiles(part.folder, part, shownPath(part.folder, baseDirectory))).files

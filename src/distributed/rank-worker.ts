@@ -66,9 +66,9 @@ function controllerPulse(
   const pulse = Pulse.join({
     ...{ host, port, token, rank, limitMs },
     onEvent: (event, _, text) => {
-      if (event === 'failed') onLost(new RankError(`the controller (rank 0) has given up: ${text}`))
+      if (event === 'failed') onLost(new RankError(`the controller (rank 0) has stopped the job: ${text}`))
       else if (event === 'silent')
-        onLost(new RankError(`nothing has come from the controller (rank 0) for ${limitMs / 1000} s`))
+        onLost(new RankError(`the controller (rank 0) has sent nothing for ${limitMs / 1000} s`))
       else if (event === 'closed') onLost(new RankError('the controller (rank 0) is gone'))
     },
   })

@@ -128,7 +128,7 @@ export class Watch {
     const late = states.filter(({ begun }) => begun < most)
     const cause = { cause: symptom, remedy }
     const other = late.length === 0 ? otherCollective(symptoms) : undefined
-    if (other) return new RankError(`${nameOf(other.rank)} ${other.made}: it has left their order`, cause)
+    if (other) return new RankError(`${nameOf(other.rank)} ${other.made}: its order of collectives differs`, cause)
     if (late.length === 0)
       return new RankError(
         `a collective failed although all ranks took part (${symptom.message}): look at the network between them`,
@@ -136,7 +136,7 @@ export class Watch {
       )
     const who = late.map(({ rank, begun }) => `${nameOf(rank)} (at collective ${begun})${this.lastWords(rank)}`)
     return new RankError(
-      `the others waited ${limitMs / 1000} s in collective ${most} for ${who.join(', ')}: it has left their order`,
+      `the others waited ${limitMs / 1000} s in collective ${most} for ${who.join(', ')}: its order of collectives differs`,
       cause,
     )
   }

@@ -298,7 +298,7 @@ class Arrivals {
   }
 
   close(): void {
-    this.watch.close('the job did not come together')
+    this.watch.close('not all ranks joined the job')
     this.server.close()
     for (const socket of this.sockets) socket.destroy()
   }
@@ -343,6 +343,6 @@ class Arrivals {
     const { size, limitMs = defaultLimitMs, joinLimitMs = limitMs } = this.options
     const missing = Array.from({ length: size }, (_, rank) => rank).filter(rank => rank > 0 && !this.arrived.has(rank))
     const which = missing.length === 1 ? `rank ${missing[0]} has` : `ranks ${missing.join(', ')} have`
-    return new RankError(`${which} not come within ${joinLimitMs / 1000} s`)
+    return new RankError(`${which} not joined within ${joinLimitMs / 1000} s`)
   }
 }

@@ -8,41 +8,39 @@ export const episodeShape = {
     .int()
     .min(1)
     .default(4)
-    .describe('most turns in a row whose calls are all invalid: not JSON, an unknown tool, a wrong input'),
+    .describe('most turns in a row with only invalid calls: not JSON, an unknown tool, a wrong input'),
   turnTokens: z
     .int()
     .min(1)
     .optional()
-    .describe('most sampled tokens of one turn; a turn that is cut goes on with the next one (default: maxNewTokens)'),
+    .describe('most sampled tokens of one turn; after a cut turn the episode continues (default: maxNewTokens)'),
   seconds: z
     .number()
     .positive()
     .default(600)
-    .describe(
-      'most seconds of an episode in its environment: sessions, steps and tools; time in the engine does not count',
-    ),
+    .describe('time limit of an episode in seconds: sessions, steps and tools; time in the engine does not count'),
   retries: z
     .int()
     .min(0)
     .default(2)
-    .describe('how often an episode starts again in a new session after a fault of the environment'),
+    .describe('how often an episode restarts in a new session after an error of the environment'),
   concurrency: z.int().min(1).default(64).describe('most episodes at a time'),
-  openSeconds: z.number().positive().default(60).describe('most seconds to open a session and to start it'),
-  stepSeconds: z.number().positive().default(60).describe('most seconds of one step of a session'),
+  openSeconds: z.number().positive().default(60).describe('time limit to open and start a session, in seconds'),
+  stepSeconds: z.number().positive().default(60).describe('time limit of one step of a session in seconds'),
   history: z
     .enum(['exact', 'append', 'template'])
     .default('exact')
     .describe(
-      'what a chat template that rewrites earlier turns does: exact (refused), append (turns stay as they were sampled) or template (the rewritten conversation starts a new segment)',
+      'what to do if the chat template rewrites earlier turns: exact (refuse the run), append (keep turns as they were sampled) or template (start a new segment with the rewritten conversation)',
     ),
   toolFormat: z
     .enum(['auto', 'hermes', 'llama3', 'mistral'])
     .default('auto')
-    .describe('how the model writes tool calls; auto: as its chat template does'),
+    .describe('format of tool calls; auto: the one of the chat template'),
   truncatedReward: z
     .number()
     .optional()
-    .describe('reward of an episode that a limit ended, in place of all others (default: scored as any other)'),
+    .describe('the only reward of an episode that a limit ended (default: it is scored like any other)'),
 }
 
 export const episodeSchema = z.strictObject(episodeShape)

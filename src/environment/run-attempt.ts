@@ -312,7 +312,7 @@ async function sampleTurn(
     if (repeatable && repeat < turnRepeats) continue
     throw new Fault(
       'generator',
-      outcome.kind === 'completed' ? 'the engine gave the turn up' : `${outcome.reason}: ${outcome.message}`,
+      outcome.kind === 'completed' ? 'the engine cancelled the turn' : `${outcome.reason}: ${outcome.message}`,
     )
   }
 }

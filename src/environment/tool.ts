@@ -9,6 +9,8 @@ import type { EpisodeKey } from './environment.js'
  */
 export const effects = ['pure', 'idempotent', 'once'] as const
 export type Effect = (typeof effects)[number]
+export const effectHelp =
+  'whether a call may be repeated. pure: yes, it changes nothing; idempotent: yes, with the same id; once: no, a lost answer restarts the episode'
 
 export interface ToolResult {
   readonly content: string | readonly ChatContentPart[]

@@ -53,7 +53,7 @@ const evaluationShape = {
   systemPrompt: dataOptionsShape.systemPrompt,
   chatTemplate: dataOptionsShape.chatTemplate,
   maxBadRows: dataOptionsShape.maxBadRows,
-  media: mediaSchema.optional().describe('how images and videos are read'),
+  media: mediaSchema.optional().describe('how to read images and videos'),
   device: z
     .string()
     .regex(devicePattern, expectedDevice)

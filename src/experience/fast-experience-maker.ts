@@ -21,7 +21,7 @@ import {
   updateKlController,
 } from '../maths/index.js'
 import { RewardComputationEngine } from '../reward/index.js'
-import { noEars, type Sequence, trainedCount } from '../sequence/index.js'
+import { audioUnsupported, type Sequence, trainedCount } from '../sequence/index.js'
 import { batchInfo } from './batch-info.js'
 import { Collector } from './collect.js'
 import { type Collected, type ScoredSample, sampledCount, sequencesOf, withoutStale } from './collected.js'
@@ -317,7 +317,7 @@ export class FastExperienceMaker {
     const { journal } = options
     // The text alone would have other log-probabilities than the engine that heard the sound.
     const heard = samples.find(({ prompt }) => prompt.audios)
-    if (heard) throw new InputError(`prompt ${heard.prompt.sequence.promptId}: ${noEars}`)
+    if (heard) throw new InputError(`prompt ${heard.prompt.sequence.promptId}: ${audioUnsupported}`)
     const keys = samples.map(({ sequence, sample }) => ({ promptId: sequence.promptId, sample: sample.sample }))
     const known = journal && keys.map(key => journal.inference(key)).filter(one => one !== undefined)
     if (known && known.length === samples.length) return known

@@ -84,7 +84,7 @@ export function lossOf(outcome: Outcome | EpisodeOutcome): Loss | undefined {
       return { sample, stage: 'generation', reason, message, of: outcome.kind === 'rejected' ? 'prompt' : 'sample' }
     }
     if (outcome.finishReason !== 'abort') return undefined
-    return { sample, stage: 'generation', reason: 'aborted', message: 'the engine gave it up', of: 'sample' }
+    return { sample, stage: 'generation', reason: 'aborted', message: 'the engine cancelled it', of: 'sample' }
   }
   if (!('message' in outcome)) return undefined
   const { message } = outcome

@@ -56,7 +56,7 @@ async function decode(bytes: Uint8Array, limits: DecodeLimits, { pages, autoOrie
     if (width * height < 1) throw new MediaError('empty', `it has ${width} x ${height} pixels`)
     const isAnimated = pages === -1 && frames > 1
     if (isAnimated && frames > limits.maxFrames)
-      throw new MediaError('limit', `it has ${frames} frames; at most ${limits.maxFrames} are read`)
+      throw new MediaError('limit', `it has ${frames} frames; the limit is ${limits.maxFrames}`)
     const { data, info } = await open()
       .timeout({ seconds: limits.timeoutSeconds })
       .toColourspace('srgb')

@@ -185,7 +185,7 @@ async function* ppmFrames(stream: AsyncIterable<unknown>, maxPixels: number): As
         }
         const [width, height] = [Number(found[1]), Number(found[2])]
         if (width * height > maxPixels)
-          throw new MediaError('limit', `its frames have ${width} x ${height} pixels; at most ${maxPixels} are read`)
+          throw new MediaError('limit', `its frames have ${width} x ${height} pixels; the limit is ${maxPixels}`)
         if (width * height < 1) throw new MediaError('empty', `its frames have ${width} x ${height} pixels`)
         frame = { width, height, data: new Uint8Array(width * height * 3) }
         filled = 0

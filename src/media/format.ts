@@ -39,11 +39,11 @@ function refusal(head: string): string | undefined {
   if (brand && /^(avi[fs]|mif1|msf1|he[iv][cfmsx])$/.test(brand))
     return 'it is an AVIF or HEIF image, whose decoders disagree on pixels'
   if (brand || head.startsWith('\x1a\x45\xdf\xa3')) return 'it is a video; give it as a video'
-  if (head.startsWith('BM')) return 'it is a BMP image, which is not read'
-  if (head.startsWith('%PDF')) return 'it is a PDF, which is not read'
-  if (head.startsWith('\xff\x0a') || head.slice(4, 8) === 'JXL ') return 'it is a JPEG XL image, which is not read'
-  if (head.slice(4, 8) === 'jP  ') return 'it is a JPEG 2000 image, which is not read'
-  if (/^(\xef\xbb\xbf)?\s*<(\?xml|svg|!DOCTYPE)/i.test(head)) return 'it is an SVG or XML file, which is not read'
+  if (head.startsWith('BM')) return 'it is a BMP image, which is not supported'
+  if (head.startsWith('%PDF')) return 'it is a PDF, which is not supported'
+  if (head.startsWith('\xff\x0a') || head.slice(4, 8) === 'JXL ') return 'it is a JPEG XL image, which is not supported'
+  if (head.slice(4, 8) === 'jP  ') return 'it is a JPEG 2000 image, which is not supported'
+  if (/^(\xef\xbb\xbf)?\s*<(\?xml|svg|!DOCTYPE)/i.test(head)) return 'it is an SVG or XML file, which is not supported'
   return undefined
 }
 

@@ -15,7 +15,7 @@ export function rawPicture(
   { maxPixels }: Pick<DecodeLimits, 'maxPixels'>,
 ): Picture {
   if (width * height > maxPixels)
-    throw new MediaError('limit', `it has ${width} x ${height} pixels; at most ${maxPixels} are read`)
+    throw new MediaError('limit', `it has ${width} x ${height} pixels; the limit is ${maxPixels}`)
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.length)
   return { data: bytes, width, height, channels: (data.length / (width * height)) as Picture['channels'] }
 }

@@ -226,7 +226,7 @@ async function withTemporaryFile<T>(bytes: Uint8Array, use: (path: string) => Pr
 }
 
 function checkCount(frames: number, { maxFrames }: DecodeLimits): void {
-  if (frames > maxFrames) throw new MediaError('limit', `it has ${frames} frames; at most ${maxFrames} are read`)
+  if (frames > maxFrames) throw new MediaError('limit', `it has ${frames} frames; the limit is ${maxFrames}`)
 }
 
 async function naming<T>(image: ResolvedImage, work: () => Promise<T>): Promise<T> {

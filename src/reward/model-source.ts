@@ -99,7 +99,7 @@ async function sequenceFor(
   const { images = [], videos = [] } = input
   const seen = images.length + videos.length > 0
   if (input.audios?.length)
-    throw new SourceError('input', 'the sample has sounds, and no local reward model hears them')
+    throw new SourceError('input', 'the sample has audio, and local reward models do not support audio')
   if (seen && !model.capabilities?.media) throw new SourceError('input', textAlone)
   if (shared === 'exact' && sequence.ids.length > 0 && (!seen || (await readsAlike(input, processor)))) {
     // Text of the template after the end of a turn: reward models read it too.

@@ -40,9 +40,9 @@ export interface AudioClip {
   readonly mimeType: string
 }
 
-/** What a model of this process says about a sound. */
-export const noEars =
-  'this model hears no sounds: local models read text, images and videos (Qwen2-VL, Qwen2.5-VL, Qwen3-VL); sounds go to servers and to rewards'
+/** Local models refuse audio with this message. */
+export const audioUnsupported =
+  'local models do not support audio, only text, images and videos (Qwen2-VL, Qwen2.5-VL, Qwen3-VL); servers and rewards can take audio'
 
 /** Who made a token: the data set, the policy, or the environment between two turns of the policy. */
 export const origins = { prompt: 0, sampled: 1, observation: 2 } as const

@@ -29,7 +29,7 @@ export interface SftPlain {
   freezeVision?: SftWritten['freezeVision']
   /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
   patchBudget?: SftWritten['patchBudget']
-  /** how images and videos are read */
+  /** how to read images and videos */
   media?: SftInputMedia | undefined
   /** share of rows to hold out, at least one row; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: SftWritten['validationShare']
@@ -99,17 +99,17 @@ export interface SftInputLora {
 }
 
 type SftWrittenMedia = NonNullable<SftWritten['media']>
-/** how images and videos are read */
+/** how to read images and videos */
 export interface SftInputMedia {
-  /** fewest pixels of an image; smaller ones are enlarged (default: as the model says) */
+  /** fewest pixels of an image; smaller images are enlarged (default: the limit in the model directory) */
   minPixels?: SftWrittenMedia['minPixels']
-  /** most pixels of an image; larger ones are made smaller, so that they have fewer tokens (default: as the model says) */
+  /** most pixels of an image; larger images are shrunk and have fewer tokens (default: the limit in the model directory) */
   maxPixels?: SftWrittenMedia['maxPixels']
-  /** the same of a frame of a video; of Qwen3-VL, of all its frames together */
+  /** fewest pixels of a video frame; for Qwen3-VL: of all frames together */
   videoMinPixels?: SftWrittenMedia['videoMinPixels']
-  /** the same of a frame of a video; of Qwen3-VL, of all its frames together */
+  /** most pixels of a video frame; for Qwen3-VL: of all frames together */
   videoMaxPixels?: SftWrittenMedia['videoMaxPixels']
-  /** images and videos by http and https. public: they are fetched, but never from private networks @defaultValue `"refused"` */
+  /** http and https URLs of images and videos. refused: a bad row; public: fetch, but never from private networks @defaultValue `"refused"` */
   urls?: SftWrittenMedia['urls']
   /** the program that reads video files (default: ffmpeg on the PATH) */
   ffmpeg?: SftWrittenMedia['ffmpeg']
@@ -165,7 +165,7 @@ export interface RewardModelPlain {
   freezeVision?: RewardModelWritten['freezeVision']
   /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
   patchBudget?: RewardModelWritten['patchBudget']
-  /** how images and videos are read */
+  /** how to read images and videos */
   media?: SftInputMedia | undefined
   /** share of rows to hold out, at least one row; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: RewardModelWritten['validationShare']
@@ -283,7 +283,7 @@ export interface PreferencePlain {
   freezeVision?: PreferenceWritten['freezeVision']
   /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
   patchBudget?: PreferenceWritten['patchBudget']
-  /** how images and videos are read */
+  /** how to read images and videos */
   media?: SftInputMedia | undefined
   /** share of rows to hold out, at least one row; a hash of each row decides, so the choice never changes @defaultValue `0` */
   validationShare?: PreferenceWritten['validationShare']
@@ -401,7 +401,7 @@ export interface RlPlain {
   freezeVision?: RlWritten['freezeVision']
   /** most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results */
   patchBudget?: RlWritten['patchBudget']
-  /** how images and videos are read */
+  /** how to read images and videos */
   media?: SftInputMedia | undefined
   /** seed of all random numbers @defaultValue `0` */
   seed?: RlWritten['seed']
@@ -573,9 +573,9 @@ export interface RlInput extends RlPlain {
   validationData?: RlWritten['validationData']
   /** a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format); or a list of these, whose rewards are added; not needed where an environment gives rewards */
   rewards?: RlWritten['rewards']
-  /** environment of episodes: a file whose default export it is (defineEnvironment, toolEnvironment, agentEnvironment), {type: openenv, url, rewards} or {type: agent, command} */
+  /** environment of the episodes: a file that exports one as default (defineEnvironment, toolEnvironment, agentEnvironment), {type: openenv, url, rewards} or {type: agent, command} */
   environment?: RlWritten['environment']
-  /** tools that the model may call before it answers: calculator, files whose default export is a tool or a list of tools (defineTool), or {mcp: {command}} and {mcp: {url}} for those of an MCP server */
+  /** tools that the model may call before it answers: calculator, files that export a tool or a list of tools as default (defineTool), or {mcp: {command}} and {mcp: {url}} for the tools of an MCP server */
   tools?: RlWritten['tools']
   /** the reference: the model that KL is measured to. A directory, initial (the model before training), adapter-off (the LoRA model without its adapter) or none (default: initial if the KL coefficient is above 0) */
   reference?: RlWritten['reference']
@@ -594,25 +594,25 @@ export interface RlInputEpisode {
   turns?: RlWrittenEpisode['turns']
   /** most tool calls in an episode @defaultValue `64` */
   toolCalls?: RlWrittenEpisode['toolCalls']
-  /** most turns in a row whose calls are all invalid: not JSON, an unknown tool, a wrong input @defaultValue `4` */
+  /** most turns in a row with only invalid calls: not JSON, an unknown tool, a wrong input @defaultValue `4` */
   invalidCalls?: RlWrittenEpisode['invalidCalls']
-  /** most sampled tokens of one turn; a turn that is cut goes on with the next one (default: maxNewTokens) */
+  /** most sampled tokens of one turn; after a cut turn the episode continues (default: maxNewTokens) */
   turnTokens?: RlWrittenEpisode['turnTokens']
-  /** most seconds of an episode in its environment: sessions, steps and tools; time in the engine does not count @defaultValue `600` */
+  /** time limit of an episode in seconds: sessions, steps and tools; time in the engine does not count @defaultValue `600` */
   seconds?: RlWrittenEpisode['seconds']
-  /** how often an episode starts again in a new session after a fault of the environment @defaultValue `2` */
+  /** how often an episode restarts in a new session after an error of the environment @defaultValue `2` */
   retries?: RlWrittenEpisode['retries']
   /** most episodes at a time @defaultValue `64` */
   concurrency?: RlWrittenEpisode['concurrency']
-  /** most seconds to open a session and to start it @defaultValue `60` */
+  /** time limit to open and start a session, in seconds @defaultValue `60` */
   openSeconds?: RlWrittenEpisode['openSeconds']
-  /** most seconds of one step of a session @defaultValue `60` */
+  /** time limit of one step of a session in seconds @defaultValue `60` */
   stepSeconds?: RlWrittenEpisode['stepSeconds']
-  /** what a chat template that rewrites earlier turns does: exact (refused), append (turns stay as they were sampled) or template (the rewritten conversation starts a new segment) @defaultValue `"exact"` */
+  /** what to do if the chat template rewrites earlier turns: exact (refuse the run), append (keep turns as they were sampled) or template (start a new segment with the rewritten conversation) @defaultValue `"exact"` */
   history?: RlWrittenEpisode['history']
-  /** how the model writes tool calls; auto: as its chat template does @defaultValue `"auto"` */
+  /** format of tool calls; auto: the one of the chat template @defaultValue `"auto"` */
   toolFormat?: RlWrittenEpisode['toolFormat']
-  /** reward of an episode that a limit ended, in place of all others (default: scored as any other) */
+  /** the only reward of an episode that a limit ended (default: it is scored like any other) */
   truncatedReward?: RlWrittenEpisode['truncatedReward']
 }
 

@@ -159,7 +159,7 @@ test('what is wrong with media is an error of its line', async () => {
     [{ ids }, 'image placeholders: expected none, got runs of 1'],
     [{ ids, images: ['http://127.0.0.1/a.png'] }, 'http'],
     [{ ids, images: 3 }, 'images: expected a path'],
-    [{ ids, audios: ['a.wav'] }, 'this model hears no sounds: local models read text, images and videos'],
+    [{ ids, audios: ['a.wav'] }, 'local models do not support audio, only text, images and videos'],
   ]
   const data = fileOf([{ ids: [1, 9, 8] }, ...rows.map(([row]) => row)])
   for (const verb of [score, generate]) {

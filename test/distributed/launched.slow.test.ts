@@ -131,7 +131,7 @@ test('a mistake in the config ends all ranks, and each says why', async () => {
   const [first, second] = await ends((await byHand(2)).map(env => start(wrong, env)))
   expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining('nowhere') })
   expect(second!.code).toBe(1)
-  expect(second!.stderr).toContain('the controller (rank 0) has given up')
+  expect(second!.stderr).toContain('the controller (rank 0) has stopped the job')
 })
 
 test('a rank that never comes is named, and the ranks that came end', async () => {
@@ -139,5 +139,5 @@ test('a rank that never comes is named, and the ranks that came end', async () =
   const limits = { WHETSTONE_JOIN_LIMIT: '4' }
   const found = await ends([first!, second!].map(env => start(training('late'), { ...env, ...limits })))
   expect(found.map(({ code }) => code)).toEqual([1, 1])
-  expect(found[0]!.stderr).toContain('rank 2 has not come within 4 s')
+  expect(found[0]!.stderr).toContain('rank 2 has not joined within 4 s')
 })

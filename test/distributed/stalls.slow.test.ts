@@ -21,12 +21,12 @@ test.each([
   [
     'leaves out a step',
     'step',
-    `^the others waited 3 s in collective \\d+ for ${name} \\(at collective \\d+\\): it has left their order`,
+    `^the others waited 3 s in collective \\d+ for ${name} \\(at collective \\d+\\): its order of collectives differs`,
   ],
   [
     'makes another collective',
     'step',
-    `^${name} made the collective barrier where the others made \\w+: it has left their order`,
+    `^${name} made the collective barrier where the others made \\w+: its order of collectives differs`,
   ],
 ] as const)('a rank that %s', { timeout: 60_000 }, async (mistake, work, message) => {
   const { world, children } = await startRanks(3, { limitMs, joinLimitMs: 60_000, mistake })

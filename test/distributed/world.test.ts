@@ -45,7 +45,7 @@ test('a rank that dies ends what waits for it; a rank whose controller is gone e
 
 test('a job that is not whole is refused by what is missing', async () => {
   await expect(startRanks(2, { limitMs: 3000, others: { job: 'another' } })).rejects.toThrow(
-    'rank 1 has not come within 3 s',
+    'rank 1 has not joined within 3 s',
   )
   await expect(startRanks(2, { others: { rank: 5 } })).rejects.toThrow(/rank 5 .* came to a job of 2 ranks/)
   await expect(startRanks(2, { mistake: 'is of another build' })).rejects.toThrow(

@@ -131,12 +131,14 @@ test('sounds go to the engine and to the rewards as they are; engines and models
   const { groups } = await maker.generateSamples([row])
   expect(groups.flat()).toHaveLength(2)
   // Scored without the sound, the samples would have other log-probabilities.
-  await expect(maker.makeExperienceList([row])).rejects.toThrow('hears no sounds')
+  await expect(maker.makeExperienceList([row])).rejects.toThrow('local models do not support audio')
   expect(asked[0]!.audios).toMatchObject([{ samplingRate: 16000, mimeType: 'audio/wav' }])
   expect(heard[0]).toMatchObject([{ samplingRate: 16000 }])
   const engine = new LocalEngine(actor, { tokenizer })
   atEnd(() => engine.close())
-  await expect(makerOf({ generator: engine }).makeExperienceList([row])).rejects.toThrow('hears no sounds')
+  await expect(makerOf({ generator: engine }).makeExperienceList([row])).rejects.toThrow(
+    'local models do not support audio',
+  )
   const wrong = { prompt: 'a', audios: [{ bytes: wav, samplingRate: 8000 }] }
   const bad = await makerOf({}).makeExperienceList([wrong])
   expect(bad.dropped[0]).toMatchObject({ reason: 'media', message: expect.stringContaining('16000 Hz') })

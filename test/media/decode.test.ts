@@ -115,6 +115,6 @@ describe('refused with a reason', () => {
 
   test('too many frames', async () => {
     const found = decodeAnimation(file('animated.gif'), { ...mediaLimits, maxFrames: 3 })
-    await expect(found).rejects.toMatchObject({ reason: 'limit', message: 'it has 4 frames; at most 3 are read' })
+    await expect(found).rejects.toMatchObject({ reason: 'limit', message: 'it has 4 frames; the limit is 3' })
   })
 })

@@ -58,7 +58,7 @@ describe('refusals', () => {
     ['/page', 'format', 'the type text/html'],
     ['/loop', 'refused', 'more than 5 times'],
     ['/file', 'refused', 'a redirect leads to file:'],
-    ['/large', 'limit', 'it has 3000 bytes; at most 2500'],
+    ['/large', 'limit', 'it has 3000 bytes; the limit is 2500'],
     ['/gone', 'missing', 'answered 404'],
   ])('%s', async (path, reason, message) => {
     await expect(fetched(path)).rejects.toMatchObject({ reason, message: expect.stringContaining(message) })

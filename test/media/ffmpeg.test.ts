@@ -87,7 +87,7 @@ describe('failures are outcomes', () => {
     ],
     ['no video stream', { frames: 0 }, {}, 'format', 'ffprobe finds no video'],
     ['no frame rate', { rate: '0/0' }, {}, 'format', 'ffprobe finds no video'],
-    ['frames that are too large', {}, { maxPixels: 1000 }, 'limit', '40 x 30 pixels; at most 1000'],
+    ['frames that are too large', {}, { maxPixels: 1000 }, 'limit', '40 x 30 pixels; the limit is 1000'],
     ['other output', { answer: `process.stdout.write('x'.repeat(5000))` }, {}, 'program', 'PPM'],
     ['no end', { answer: 'setInterval(() => {}, 1000)' }, { timeoutSeconds: 0.5 }, 'limit', 'not read within 0.5 s'],
   ])('%s', async (_, fake, options, reason, message) => {

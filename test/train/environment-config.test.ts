@@ -38,7 +38,7 @@ test('what is wrong is said before work starts, and no secret is in a config', a
   expect(problem({ type: 'openenv', url: 'http://me:secret@a', rewards: 'last' })).toContain('a user or a password')
   expect(problem({ type: 'agent', command: [] })).not.toBe('""')
   const tool = (value: unknown): string => JSON.stringify(tools.safeParse([value]).error?.issues ?? '')
-  expect(tool({ mcp: {} })).toContain('give command or url')
+  expect(tool({ mcp: {} })).toContain('give either command or url')
   expect(tool({ mcp: { url: 'https://me:secret@a' } })).toContain('apiKeyEnv')
   const unset = tools.parse([{ mcp: { url: 'http://127.0.0.1:9', apiKeyEnv: 'NO_SUCH_KEY' } }])
   await expect(loadEnvironment({ tools: unset })).rejects.toThrow('the environment variable NO_SUCH_KEY is not set')

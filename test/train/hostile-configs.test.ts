@@ -192,7 +192,11 @@ const cases: readonly Case[] = [
     { data: 'folder.jsonl' },
     'folder.jsonl: no data files in this folder (.jsonl, .json, .csv, .tsv, .txt, .parquet or .arrow)',
   ],
-  ['sft', { data: 'pipe' }, 'pipe is a pipe or a device, and rows are read more than once: write them to a file first'],
+  [
+    'sft',
+    { data: 'pipe' },
+    'pipe is a pipe or a device, and the run reads rows more than once: write them to a file first',
+  ],
   ['sft', { output: 'file/x' }, 'config.yaml: output: file/x: a part of the path is a file, not a directory'],
   ['sft', { output: 'loop' }, 'config.yaml: output: loop: a symbolic link leads back to itself'],
   [

@@ -100,7 +100,7 @@ async function modelsOf(directory: string, view: RunView): Promise<Chattable[]> 
     const text = name === 'start' ? 'the model that the run started from' : 'the reference of the run'
     // An id of the Hub is found by the server.
     const isGone = isAbsolute(path) && !existsSync(path)
-    models.push({ name, text, reason: isGone ? `${path} is not there any more` : null, source: { path } })
+    models.push({ name, text, reason: isGone ? `${path} no longer exists` : null, source: { path } })
   }
   return models
 }

@@ -313,7 +313,7 @@ export class Recorder implements Policy {
     const outcome = await this.outcomeOf(request, signal)
     const { responseIds, logprobs, versions, policyVersion, finishReason, stopReason } = outcome
     this.#sampled += responseIds.length
-    if (finishReason === 'abort') throw new PolicyError('ended', 'the engine gave the answer up')
+    if (finishReason === 'abort') throw new PolicyError('ended', 'the engine cancelled the answer')
     return { completion: { responseIds, logprobs, versions, policyVersion, finishReason }, stopReason }
   }
 

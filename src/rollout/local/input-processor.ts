@@ -1,6 +1,6 @@
 /** Checks a request, truncates its prompt, and makes its samples or refuses it. */
 import type { VisionConfig } from '../../decoder/index.js'
-import { noEars } from '../../sequence/index.js'
+import { audioUnsupported } from '../../sequence/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { GenerationRequest, Rejection } from '../generator.js'
 import { resolveSampling, truncated } from '../sampling.js'
@@ -62,7 +62,7 @@ function mediaOf(
   promptIds: Int32Array,
   { vision }: Limits,
 ): PromptMedia | Refusal | undefined {
-  if (audios.length > 0) return { kind: 'rejected', reason: 'media-unsupported', message: noEars }
+  if (audios.length > 0) return { kind: 'rejected', reason: 'media-unsupported', message: audioUnsupported }
   if (media.length > 0 && vision && promptIds.length < whole.length) {
     const message = `the prompt has ${whole.length} tokens and images or videos; only text is truncated`
     return { kind: 'rejected', reason: 'prompt-too-long', message }

@@ -56,8 +56,8 @@ export interface ServerFacts {
   readonly mediaNeeds?: string | undefined
   /** Frames of a second that it takes for every video; undefined: what a request says, or the model reads no times. */
   readonly videoRate?: number | undefined
-  /** Whether it hears sounds, or why not. Undefined: not asked. */
-  readonly audio?: 'heard' | { readonly missing: string } | undefined
+  /** Whether it supports audio, or why not. Undefined: not asked. */
+  readonly audio?: 'supported' | { readonly missing: string } | undefined
   /** Facts that only the dialect reads. */
   readonly [further: string]: unknown
 }

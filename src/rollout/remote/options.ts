@@ -14,7 +14,7 @@ export interface RemoteOptions {
   readonly vocabSize: number
   /** Of a model that reads images and videos; needed for requests with media. `config.decoder.vision` of a local model has it. */
   readonly vision?: VisionConfig
-  /** Of a model that hears sounds; needed for requests with `audios`. */
+  /** Of a model that supports audio; needed for requests with `audios`. */
   readonly audio?: AudioConfig
   /** Needed for text and stop strings. */
   readonly tokenizer?: Tokenizer

@@ -87,7 +87,7 @@ export class RemoteGenerator implements Generator {
       text: tokenizer !== undefined,
       tokens: true,
       media: this.limits.media.includes('image'),
-      audio: this.limits.audio === 'heard',
+      audio: this.limits.audio === 'supported',
       structured,
       sleep: facts.every(({ sleep }) => sleep),
       weights: facts.some(({ control }) => control !== 'full')
@@ -209,7 +209,7 @@ function limitsOf(
       : 'the engine was connected without `vision`, the config of the tower',
     videoRates: facts.flatMap(one => one.videoRate ?? []),
     audio: audio
-      ? (facts.map(one => one.audio).find(heard => heard !== 'heard') ?? 'heard')
+      ? (facts.map(one => one.audio).find(heard => heard !== 'supported') ?? 'supported')
       : { missing: 'the engine was connected without `audio`, which names the placeholder of a sound' },
     audioId: audio?.token,
     logprobs,

@@ -337,8 +337,8 @@ function checkFit(
     throw new EngineError(
       `it takes ${videoRate} frames of a second for videos, and other servers do not: start all servers with the same options`,
     )
-  if (limits.audio === 'heard' && typeof audio === 'object')
-    throw new EngineError(`it hears no sounds, and other servers do: ${audio.missing}`)
+  if (limits.audio === 'supported' && typeof audio === 'object')
+    throw new EngineError(`it does not support audio, and other servers do: ${audio.missing}`)
   if (logprobs !== limits.logprobs)
     throw new EngineError(
       `it gives ${logprobs} log-probabilities, not ${limits.logprobs}: start all servers with the same options`,

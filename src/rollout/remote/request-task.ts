@@ -118,7 +118,7 @@ function refuse(
   { vocabSize, maxLength, maxPromptLength, ...limits }: RemoteLimits,
 ): Pick<Rejection, 'kind' | 'reason' | 'message'> | undefined {
   const rejected = (reason: Rejection['reason'], message: string) => ({ kind: 'rejected' as const, reason, message })
-  if (audios.length > 0 && limits.audio !== 'heard')
+  if (audios.length > 0 && limits.audio !== 'supported')
     return rejected('media-unsupported', `sounds: ${limits.audio.missing}`)
   const places = promptIds.filter(id => id === limits.audioId).length
   if (limits.audioId !== undefined && places !== audios.length)

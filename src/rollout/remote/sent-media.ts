@@ -206,7 +206,7 @@ export function probeSound(): string {
 }
 
 /** Why an answer to one placeholder of a sound shows that the server does not hear it; undefined: it does. */
-export function hearsProbeSound(answer: string, { token }: AudioConfig): string | undefined {
+export function probeSoundProblem(answer: string, { token }: AudioConfig): string | undefined {
   const ids = promptTokens(answer)
   if (!ids) return 'the server does not say which tokens it makes of a sound (vLLM 0.32 and SGLang 0.5.23 do)'
   const made = ids.filter(id => id === token).length

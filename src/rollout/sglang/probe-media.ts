@@ -1,13 +1,13 @@
-/** Finds out whether an SGLang server reads images and hears sounds. */
+/** Finds out whether an SGLang server supports images and audio. */
 import type { VisionConfig } from '../../decoder/index.js'
 import type { ServerConnection, ServerFacts } from '../remote/dialect.js'
 import { serverWords } from '../remote/errors.js'
 import {
   type AudioConfig,
-  hearsProbeSound,
   imageUrl,
   probeImage,
   probeSound,
+  probeSoundProblem,
   readsProbeMedia,
 } from '../remote/sent-media.js'
 
@@ -50,6 +50,6 @@ export async function audioOf(server: ServerConnection, audio: AudioConfig): Pro
   })
   if (status !== 200)
     return { missing: `the server does not hear sounds (it answered ${status}: ${serverWords(text)})` }
-  const problem = hearsProbeSound(text, audio)
-  return problem === undefined ? 'heard' : { missing: problem }
+  const problem = probeSoundProblem(text, audio)
+  return problem === undefined ? 'supported' : { missing: problem }
 }

@@ -20,7 +20,7 @@ interface VllmOptions {
   readonly model?: string | undefined
   /** Of a model that reads images: the probe finds out whether the server does too. */
   readonly vision?: VisionConfig | undefined
-  /** Of a model that hears sounds, likewise. */
+  /** The same for audio. */
   readonly audio?: AudioConfig | undefined
 }
 

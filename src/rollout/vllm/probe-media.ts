@@ -1,14 +1,14 @@
-/** Finds out whether a server of vLLM's protocol reads images and videos and hears sounds. */
+/** Finds out whether a server of vLLM's protocol supports images, videos and audio. */
 import type { VisionConfig } from '../../decoder/index.js'
 import type { ServerConnection, ServerFacts } from '../remote/dialect.js'
 import { ProtocolError, RefusalError, serverWords } from '../remote/errors.js'
 import {
   type AudioConfig,
   framesUrl,
-  hearsProbeSound,
   imageUrl,
   probeImage,
   probeSound,
+  probeSoundProblem,
   readsProbeMedia,
   type SentItem,
 } from '../remote/sent-media.js'
@@ -113,8 +113,8 @@ export async function audioOf(
   const { status, text } = await ask(server, model, [audio.token], { type: 'audio_url', url: probeSound() })
   if (status !== 200)
     return { missing: `the server does not hear sounds (it answered ${status}: ${serverWords(text)})` }
-  const problem = hearsProbeSound(text, audio)
-  return problem === undefined ? 'heard' : { missing: problem }
+  const problem = probeSoundProblem(text, audio)
+  return problem === undefined ? 'supported' : { missing: problem }
 }
 
 function ask(server: ServerConnection, model: string, ids: readonly number[], part: object) {

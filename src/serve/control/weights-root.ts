@@ -52,4 +52,4 @@ const isInside = (root: string, path: string): boolean => {
 }
 
 const outside = (path: string): ApiError =>
-  new ApiError(403, `${path} is not under the directory that weights are read from (--weights-root).`)
+  new ApiError(403, `${path} is not under --weights-root, the directory for weights.`)

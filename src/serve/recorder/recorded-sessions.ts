@@ -169,7 +169,7 @@ export class RecordedSessions {
     try {
       leave = await turns?.enter(sets.get(name)!, flight.signal)
       for await (const outcome of engine.generate([request], { signal: flight.signal })) return outcome
-      throw signal.reason ?? new Error('the engine gave the request up')
+      throw signal.reason ?? new Error('the engine cancelled the request')
     } finally {
       leave?.()
       signal.removeEventListener('abort', cancel)

@@ -72,18 +72,20 @@ const pixels = z.int().min(1)
 export const mediaSchema = z.strictObject({
   minPixels: pixels
     .optional()
-    .describe('fewest pixels of an image; smaller ones are enlarged (default: as the model says)'),
+    .describe('fewest pixels of an image; smaller images are enlarged (default: the limit in the model directory)'),
   maxPixels: pixels
     .optional()
     .describe(
-      'most pixels of an image; larger ones are made smaller, so that they have fewer tokens (default: as the model says)',
+      'most pixels of an image; larger images are shrunk and have fewer tokens (default: the limit in the model directory)',
     ),
-  videoMinPixels: pixels.optional().describe('the same of a frame of a video; of Qwen3-VL, of all its frames together'),
-  videoMaxPixels: pixels.optional().describe('the same of a frame of a video; of Qwen3-VL, of all its frames together'),
+  videoMinPixels: pixels.optional().describe('fewest pixels of a video frame; for Qwen3-VL: of all frames together'),
+  videoMaxPixels: pixels.optional().describe('most pixels of a video frame; for Qwen3-VL: of all frames together'),
   urls: z
     .enum(['refused', 'public'])
     .default('refused')
-    .describe('images and videos by http and https. public: they are fetched, but never from private networks'),
+    .describe(
+      'http and https URLs of images and videos. refused: a bad row; public: fetch, but never from private networks',
+    ),
   ffmpeg: path.optional().describe('the program that reads video files (default: ffmpeg on the PATH)'),
 })
 /** As a program gives them. */
@@ -134,7 +136,7 @@ export const modelShape = {
     .describe(
       'most patches of images and videos in one pass of the vision tower (default: 4096 on a CPU, 16384 on a GPU); affects memory use, not results',
     ),
-  media: mediaSchema.optional().describe('how images and videos are read'),
+  media: mediaSchema.optional().describe('how to read images and videos'),
 }
 
 /** Options of the run: directory, seed, checkpoints. */

@@ -40,7 +40,7 @@ const describedEnvironment = z.discriminatedUnion(
       ...openEnvShape,
       url: openEnvShape.url.refine(withoutPassword, passwordProblem),
     }),
-    z.strictObject({ type: z.literal('agent').describe('a program that asks the policy itself'), ...agentShape }),
+    z.strictObject({ type: z.literal('agent').describe('a program that calls the policy by itself'), ...agentShape }),
   ],
   { error: 'expected a file, or type: openenv or agent with their options' },
 )
@@ -53,14 +53,14 @@ export const environmentShape = {
     .union([z.string().min(1), describedEnvironment])
     .optional()
     .describe(
-      'environment of episodes: a file whose default export it is (defineEnvironment, toolEnvironment, agentEnvironment), {type: openenv, url, rewards} or {type: agent, command}',
+      'environment of the episodes: a file that exports one as default (defineEnvironment, toolEnvironment, agentEnvironment), {type: openenv, url, rewards} or {type: agent, command}',
     ),
   tools: z
     .array(toolOption)
     .min(1)
     .optional()
     .describe(
-      `tools that the model may call before it answers: ${toolNames.join(', ')}, files whose default export is a tool or a list of tools (defineTool), or {mcp: {command}} and {mcp: {url}} for those of an MCP server`,
+      `tools that the model may call before it answers: ${toolNames.join(', ')}, files that export a tool or a list of tools as default (defineTool), or {mcp: {command}} and {mcp: {url}} for the tools of an MCP server`,
     ),
   episode: episodeSchema.optional().describe('limits of episodes'),
 }

@@ -253,7 +253,7 @@ describe('servers that do otherwise', async () => {
     const audioId = 7
     const clip = { bytes: Uint8Array.of(1, 2, 3), samplingRate: 16_000, mimeType: 'audio/wav' }
     const heard: GenerationRequest = {
-      id: 'heard',
+      id: 'supported',
       promptIds: Int32Array.of(20, audioId, 21, audioId, 22),
       audios: [clip, { ...clip, bytes: Uint8Array.of(4) }],
       sampling: request.sampling,

@@ -128,5 +128,7 @@ test('a model of text says what it needs, before anything is written', async () 
   const given = [{ prompt: 'a', images: [{ data, width: 16, height: 16 }], completion: 'b' }]
   await expect(sft({ ...quick, model: text, data: given, chatTemplate: 'none' })).rejects.toThrow('reads text alone')
   const sounds = [{ prompt: 'a', audios: [Uint8Array.of(1)] }]
-  await expect(grpo({ ...rl, model, data: sounds, rewards: () => 0 })).rejects.toThrow('this model hears no sounds')
+  await expect(grpo({ ...rl, model, data: sounds, rewards: () => 0 })).rejects.toThrow(
+    'local models do not support audio',
+  )
 })
