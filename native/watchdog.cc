@@ -74,10 +74,13 @@ std::string nameOf(double id) {
 }
 
 // Signals are still Node's: its handler is called after ours, which only remembers that there was one.
+// JavaScript has not heard a signal as long as its beat is the one at which the signal arrived.
 volatile sig_atomic_t arrived[65];
+volatile double arrivedAt[65];
 struct sigaction before[65];
 
 void remember(int number, siginfo_t *info, void *context) {
+  arrivedAt[number] = field(kBeat);
   arrived[number] = 1;
   const struct sigaction &other = before[number];
   if (other.sa_flags & SA_SIGINFO) other.sa_sigaction(number, info, context);
@@ -173,14 +176,13 @@ void watch(ThreadTime thread) {
       beat = latest;
       held = 0;
       signalled = {};
-      for (const int number : kSignals) arrived[number] = 0;
       continue;
     }
     const std::string who = nameOf(field(entered ? kEntered : kWaiting));
     const double limit = field(entered ? kEnteredLimit : kWaitingLimit);
     const std::string remedy = " What was finished is in the directory of the run: mend it, and resume the run.\n";
     for (const int number : kSignals) {
-      if (!arrived[number]) continue;
+      if (!arrived[number] || arrivedAt[number] != latest) continue;
       if (signalled == Clock::time_point{}) signalled = now;
       if (now - signalled < kSignalGrace) continue;
       end("\nwhetstone: interrupted while " + who + " held the process: nothing else could run." + remedy, 128 + number);
@@ -200,6 +202,7 @@ napi_value watchdog(napi_env env, napi_callback_info) {
     napi_get_undefined(env, &result);
     return result;
   }
+  for (const int number : kSignals) stepBetween(number);
 #if defined(__linux__)
   std::thread(watch, ThreadTime(pthread_self(), syscall(SYS_gettid))).detach();
 #else
