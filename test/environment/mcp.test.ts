@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EnvironmentError, type McpTools, mcpTools } from '../../src/environment/index.js'
+import { McpHttpDouble, said } from '../support/doubles/mcp-http-server.js'
+import { fresh } from '../support/files.js'
 
 const program = fileURLToPath(new URL('./children/mcp-server.mjs', import.meta.url))
 const command: [string, ...string[]] = [process.execPath, program]
@@ -46,10 +49,66 @@ test('the same tools have the same version; others, or fewer, another one', asyn
   await Promise.all([again.close(), fewer.close()])
 })
 
-test('a server that dies in a call is a fault', async () => {
+test('a server that dies in a call is a fault, and the next call starts it again', async () => {
   const dying = await mcpTools({ command })
   await expect(named(dying, 'die').run({}, call)).rejects.toThrow()
+  const [one, two] = await Promise.all([1, 2].map(a => named(dying, 'add').run({ a, b: 0 }, call)))
+  expect([one, two]).toEqual([{ content: '1' }, { content: '2' }])
   await dying.close()
+  await expect(named(dying, 'add').run({ a: 1, b: 2 }, call)).rejects.toThrow('closed')
+})
+
+test('a server that comes back with other tools is a fault', async () => {
+  const more = fresh('more')
+  const changing = await mcpTools({ command: [...command, '--more', more] })
+  writeFileSync(more, '')
+  await expect(named(changing, 'die').run({}, call)).rejects.toThrow()
+  await expect(named(changing, 'add').run({ a: 1, b: 2 }, call)).rejects.toThrow('changed since the run started')
+  await changing.close()
+})
+
+describe('a server behind HTTP', () => {
+  const wrong = { error: { code: -32602, message: 'x must be above 3' } }
+  const opened = (): Promise<McpHttpDouble> =>
+    new McpHttpDouble(['a', 'b', 'c', 'd', 'e'], name => (name === 'b' ? wrong : said(name))).start()
+
+  test('all pages of its tools, its key, mistakes of the model as answers, and the end of the session', async () => {
+    const double = await opened()
+    process.env.MCP_TEST_KEY = 'secret'
+    const remote = await mcpTools({ url: double.url, apiKeyEnv: 'MCP_TEST_KEY' })
+    expect(remote.tools.map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect(await named(remote, 'e').run({}, call)).toEqual({ content: 'e' })
+    expect(await named(remote, 'b').run({}, call)).toEqual({
+      content: expect.stringMatching(/^Error: .*above 3/),
+      isError: true,
+    })
+    await remote.close()
+    expect(double.ended).toHaveLength(1)
+    expect([...double.keys]).toEqual(['Bearer secret'])
+  })
+
+  test('one that is away is waited for, and forgets no tools', async () => {
+    const double = await opened()
+    const remote = await mcpTools({ url: double.url })
+    await double.stop()
+    await expect(named(remote, 'a').run({}, call)).rejects.toThrow()
+    const away = named(remote, 'a').run({}, { ...call, signal: AbortSignal.timeout(100) })
+    await expect(away).rejects.toThrow('the server is away')
+    const waiting = named(remote, 'a').run({}, call)
+    await double.start()
+    expect(await waiting).toEqual({ content: 'a' })
+    // A server that was started again knows no session.
+    await double.stop()
+    await double.start()
+    await expect(named(remote, 'c').run({}, call)).rejects.toThrow()
+    expect(await named(remote, 'c').run({}, call)).toEqual({ content: 'c' })
+    double.tools = ['a']
+    await double.stop()
+    await double.start()
+    await expect(named(remote, 'a').run({}, call)).rejects.toThrow()
+    await expect(named(remote, 'a').run({}, call)).rejects.toThrow('changed since the run started')
+    await remote.close()
+  })
 })
 
 test('a server that ignores the end of its input ends with all its children', async () => {

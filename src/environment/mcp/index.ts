@@ -12,14 +12,13 @@
  * }
  */
 import { createHash } from 'node:crypto'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { z } from 'zod'
 import { checkedOptions } from '../../errors/index.js'
 import { EnvironmentError } from '../errors.js'
 import { messageOf } from '../fault.js'
 import { inputCheck } from '../input-check.js'
 import { effectHelp, effects, type Tool, type ToolResult } from '../tool.js'
-import { ProcessTransport } from './process-transport.js'
+import { type ListedTool, McpServer } from './server.js'
 
 export const mcpShape = {
   command: z
@@ -71,35 +70,37 @@ export interface McpTools {
 /** Throws an EnvironmentError if the server does not start, or lacks a tool that was named. */
 export async function mcpTools(options: McpOptions): Promise<McpTools> {
   const settings = checkedOptions('mcpTools', mcpSchema, options)
-  const { command, url, seconds } = settings
-  const env = {
-    ...settings.env,
-    ...Object.fromEntries(settings.passEnv.map(name => [name, variable(name, 'passEnv')])),
-  }
-  const place = command ? command.join(' ') : url!
-  const child = command ? new ProcessTransport({ command, env }) : undefined
-  const { apiKeyEnv } = settings
+  const { command, url, seconds, apiKeyEnv } = settings
+  const passed = settings.passEnv.map(name => [name, variable(name, 'passEnv')])
+  const env = { ...settings.env, ...Object.fromEntries(passed) }
   const headers = apiKeyEnv === undefined ? {} : { authorization: `Bearer ${variable(apiKeyEnv, 'apiKeyEnv')}` }
-  const transport = child ?? new StreamableHTTPClientTransport(new URL(url!), { requestInit: { headers } })
-  const client = new Client({ name: 'whetstone', version: '1' })
-  const limits = { timeout: seconds * 1000, maxTotalTimeout: seconds * 1000 }
+  const place = command ? command.join(' ') : url!
+  let frozen: string | undefined
+  const server = new McpServer(
+    { seconds, ...(command ? { command: { command, env } } : { http: { url: url!, headers } }) },
+    found => {
+      const version = versionOf(chosen(found, settings, place))
+      frozen ??= version
+      if (version !== frozen)
+        throw new EnvironmentError(`The tools of the MCP server ${place} changed since the run started.`)
+    },
+  )
   try {
-    await client.connect(transport, limits)
-    const { tools: found } = await client.listTools(undefined, limits)
-    const tools = chosen(found, settings, place).map(({ name, description = '', inputSchema }) => {
-      const parameters = inputSchema as Readonly<Record<string, unknown>>
-      return { name, description, parameters, check: inputCheck(parameters), ...runOf(client, name, settings) }
-    })
-    const described = tools.map(({ name, description, parameters }) => ({ name, description, parameters }))
-    const version = createHash('sha256').update(JSON.stringify(described)).digest('hex').slice(0, 16)
-    return { tools, version, close: () => client.close() }
+    const tools = chosen(await server.start(), settings, place).map(tool => toolOf(tool, server, settings))
+    return { tools, version: frozen!, close: () => server.close() }
   } catch (error) {
-    await client.close().catch(() => {})
-    await child?.close()
     if (error instanceof EnvironmentError) throw error
-    const words = child?.lastWords ? ` Its last words: ${child.lastWords}` : ''
-    throw new EnvironmentError(`The MCP server ${place} cannot be used: ${messageOf(error)}.${words}`)
+    throw new EnvironmentError(`The MCP server ${place} cannot be used: ${messageOf(error)}`)
   }
+}
+
+function versionOf(tools: readonly ListedTool[]): string {
+  const described = tools.map(({ name, description = '', inputSchema }) => ({
+    name,
+    description,
+    parameters: inputSchema,
+  }))
+  return createHash('sha256').update(JSON.stringify(described)).digest('hex').slice(0, 16)
 }
 
 function variable(name: string, option: string): string {
@@ -108,12 +109,8 @@ function variable(name: string, option: string): string {
   return value
 }
 
-function chosen<T extends { readonly name: string }>(
-  found: readonly T[],
-  { tools: names }: Settings,
-  place: string,
-): T[] {
-  if (!names) return [...found]
+function chosen(found: readonly ListedTool[], { tools: names }: Settings, place: string): readonly ListedTool[] {
+  if (!names) return found
   return names.map(name => {
     const tool = found.find(one => one.name === name)
     if (tool) return tool
@@ -122,21 +119,22 @@ function chosen<T extends { readonly name: string }>(
   })
 }
 
-function runOf(
-  client: Client,
-  name: string,
+function toolOf(
+  { name, description = '', inputSchema }: ListedTool,
+  server: McpServer,
   { effect, seconds, maxResultTokens }: Settings,
-): Pick<Tool, 'effect' | 'timeoutMs' | 'maxResultTokens' | 'run'> {
+): Tool {
+  const parameters = inputSchema as Readonly<Record<string, unknown>>
   return {
+    name,
+    description,
+    parameters,
     effect,
     timeoutMs: seconds * 1000,
     maxResultTokens,
+    check: inputCheck(parameters),
     run: async (input, { signal }) => {
-      const limits = { signal, timeout: seconds * 1000, maxTotalTimeout: seconds * 1000 }
-      const { content, structuredContent, isError } = await client.callTool(
-        { name, arguments: input as Record<string, unknown> },
-        limits,
-      )
+      const { content, structuredContent, isError } = await server.call(name, input, signal)
       return resultOf(content ?? [], structuredContent, isError === true)
     },
   }
