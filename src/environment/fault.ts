@@ -34,7 +34,7 @@ export class Fault extends Error {
 
   /**
    * Work with a time limit. Whatever ends first decides: the work, its limit (a fault), or the signal, whose reason is thrown as it is. An
-   * answer that comes later is not used.
+   * answer that comes later is not used; work that fails at once when it is stopped says what it waited for.
    */
   static within<T>(
     options: {
@@ -64,24 +64,31 @@ export class Fault extends Error {
           reject(signal.reason)
         }),
       )
-      const timer = setTimeout(
-        () =>
-          end(() => {
-            const fault = new Fault(at, `${what}: no answer within ${milliseconds / 1000} seconds`)
-            limited.abort(fault)
-            reject(fault)
-          }),
-        milliseconds,
-      )
+      let late: Fault | undefined
+      const timer = setTimeout(() => {
+        late = new Fault(at, `${what}: no answer within ${milliseconds / 1000} seconds`)
+        limited.abort(late)
+        setImmediate(() => end(() => reject(late)))
+      }, milliseconds)
       const holds = [leastHoldMs, leastWaitingHoldMs].map(least => Math.max(milliseconds, least))
       const watched = new Watch(what, holds[0]!, holds[1]).call(async () => work(limited.signal))
       release = watched.release
       if (over) release()
       watched.answer.then(
-        value => end(() => resolve(value)),
-        error => end(() => reject(new Fault(at, `${what}: ${messageOf(error)}`, { cause: error }))),
+        value => late ?? end(() => resolve(value)),
+        error =>
+          end(() =>
+            reject(late ? late.because(error) : new Fault(at, `${what}: ${messageOf(error)}`, { cause: error })),
+          ),
       )
     })
+  }
+
+  /** A time limit, with what the stopped work says that it waited for. */
+  private because(error: unknown): Fault {
+    const said = messageOf(error)
+    const isOwn = !said.includes(this.message) && (error as Error)?.name !== 'AbortError'
+    return isOwn ? new Fault(this.at, `${this.message}: ${said}`, { cause: error }) : this
   }
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { EnvironmentError, type OpenEnvOptions, openEnvironment, type Session } from '../../src/environment/index.js'
 import { type Answer, observation, openEnvDouble } from '../support/doubles/openenv-server.js'
+import { familyTokenizer, scriptedEpisode } from '../support/episodes.js'
 
 const { signal } = new AbortController()
 const key = { promptId: 'row', sample: 0, attempt: 0, seed: 7 }
@@ -80,6 +81,31 @@ test('the tools of a server: checked, called in their session, with rewards and 
   await Promise.all([one!.close?.(), other!.close?.()])
 })
 
+test('calls of a turn that may run at the same time share one socket, one after another', async () => {
+  const double = await openEnvDouble(counting)
+  const environment = await openEnvironment({ url: double.url, rewards: 'delta', effect: 'pure' })
+  const calls = [1, 10, 2].map(by => `<tool_call>\n{"name": "count", "arguments": {"by": ${by}}}\n</tool_call>`)
+  const messages = [{ role: 'user', content: 'Count.' }]
+  const tokenizer = await familyTokenizer('qwen2_5')
+  const { outcome } = await scriptedEpisode({ tokenizer, environment, messages, turns: [calls.join('')] })
+  expect(outcome).toMatchObject({ kind: 'finished', episode: { stop: 'done', reward: 2, key: { attempt: 0 } } })
+})
+
+test('a server that is away in the middle of a run is waited for, and the end of the waiting says why', async () => {
+  const double = await openEnvDouble(guessing)
+  const environment = await openEnvironment({ url: double.url, rewards: 'delta', action: 'guess' })
+  await double.stop()
+  const opening = environment.open(task, { ...key, signal })
+  await double.start()
+  await (await opening).close?.()
+  await double.stop()
+  const tokenizer = await familyTokenizer('qwen2_5')
+  const limits = { retries: 0, openSeconds: 0.1 }
+  const { outcome } = await scriptedEpisode({ tokenizer, environment, turns: [], limits })
+  const message = expect.stringMatching(/no answer within 0\.1 seconds: the server is away/)
+  expect(outcome).toMatchObject({ kind: 'failed', at: 'open', message })
+})
+
 test('a late answer is never taken for the next one: the socket is given up', async () => {
   const double = await openEnvDouble(() => type => (type === 'reset' ? observation({ prompt: 'go' }) : 'silence'))
   const session = await opened(double.url)
@@ -90,6 +116,17 @@ test('a late answer is never taken for the next one: the socket is given up', as
   await expect(waiting).rejects.toThrow('too late')
   await expect(session.step(turn('3'), signal)).rejects.toThrow('the client closed the connection')
   await session.close?.()
+})
+
+test('a socket that drops in a step is a failed attempt, and its session is not joined again', async () => {
+  const double = await openEnvDouble(() => type => (type === 'reset' ? observation({ prompt: 'go' }) : 'drop'))
+  const environment = await openEnvironment({ url: double.url, rewards: 'delta', action: 'guess' })
+  const tokenizer = await familyTokenizer('qwen2_5')
+  const { outcome } = await scriptedEpisode({ tokenizer, environment, turns: ['1', '1'], limits: { retries: 1 } })
+  const message = expect.stringContaining('closed the connection')
+  expect(outcome).toMatchObject({ kind: 'failed', at: 'step', message, key: { attempt: 1 } })
+  const resets = double.frames.filter(({ type }) => type === 'reset').map(({ data }) => data.episode_id)
+  expect(resets).toEqual(['row/0/0', 'row/0/1'])
 })
 
 test.each([
@@ -116,12 +153,18 @@ test('a full server is asked again; one that stays full says why', async () => {
   await (await second).close?.()
   const held = await opened(double.url)
   const environment = await openEnvironment({ url: double.url, rewards: 'delta', action: 'guess' })
-  const refused = environment.open(task, { ...key, signal: AbortSignal.timeout(300) })
-  await expect(refused).rejects.toThrow('no room for another session, although no session of this run is open')
+  const tokenizer = await familyTokenizer('qwen2_5')
+  const limits = { retries: 0, openSeconds: 0.3 }
+  const { outcome } = await scriptedEpisode({ tokenizer, environment, turns: [], limits })
+  const message = expect.stringContaining('no room for another session, although no session of this run is open')
+  expect(outcome).toMatchObject({ kind: 'failed', at: 'open', message })
   await held.close?.()
 })
 
 test('a server that is away, and options that are missing, are named before the first token', async () => {
-  await expect(openEnvironment({ url: 'http://127.0.0.1:9', rewards: 'delta' })).rejects.toThrow(EnvironmentError)
+  for (const action of ['tools', 'guess'])
+    await expect(openEnvironment({ url: 'http://127.0.0.1:9', rewards: 'delta', action })).rejects.toThrow(
+      EnvironmentError,
+    )
   await expect(openEnvironment({ url: 'http://127.0.0.1:9' } as never)).rejects.toThrow('rewards')
 })

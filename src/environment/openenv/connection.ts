@@ -46,7 +46,11 @@ export class OpenEnvConnection {
     this.pings = setInterval(() => ping(socket), secondsBetweenPings * 1000)
     this.pings.unref()
     socket.addEventListener('message', ({ data }) => this.take(data))
-    socket.addEventListener('error', ({ error, message }) => this.end(error ?? new Error(message)))
+    // Where it says nothing, the 'close' that follows does.
+    socket.addEventListener('error', ({ error, message }) => {
+      const said = error?.message || message
+      if (said) this.end(new Error(said, { cause: error }))
+    })
     socket.addEventListener('close', ({ code, reason }) =>
       this.end(new Error(`the server closed the connection (${code}${reason ? `: ${reason}` : ''})`)),
     )

@@ -63,7 +63,7 @@ export async function openEnvironment(options: OpenEnvOptions): Promise<OpenEnvi
   const settings = checkedOptions('openEnvironment', openEnvSchema, options)
   const url = socketUrl(settings.url)
   const server = new OpenEnvServer(url)
-  const tools = settings.action === 'tools' ? await server.listTools() : []
+  const tools = await server.described(settings.action === 'tools' ? 'tools' : 'text')
   const described = { action: settings.action, show: settings.show, rewards: settings.rewards, tools }
   return {
     name: `openenv ${new URL(settings.url).host}`,
@@ -82,30 +82,46 @@ class OpenEnvServer {
 
   constructor(private readonly url: string) {}
 
-  /** A full server is asked again until the signal aborts. */
+  /** A server that is full, or away, is asked again until the signal aborts. */
   async connect(signal: AbortSignal): Promise<OpenEnvConnection> {
     for (let attempt = 0; ; attempt++) {
-      const connection = await OpenEnvConnection.open(this.url, signal)
-      try {
-        // A server that is full says so at the first request at the latest.
-        await connection.ask('state', {}, signal)
-        this.open++
-        return connection
-      } catch (error) {
-        await connection.close()
-        if (!(error instanceof OpenEnvError) || error.code !== 'CAPACITY_REACHED') {
-          // Not every environment has a state before its first reset.
-          if (error instanceof OpenEnvError && error.code === 'EXECUTION_ERROR') return this.connectUnasked(signal)
-          throw error
-        }
-        await sleep(Math.min(500 * 2 ** attempt, 8000), undefined, { signal }).catch(() => {
-          const leaked =
-            this.open === 0
-              ? ', although no session of this run is open: it may hold sessions of clients that are gone'
-              : ''
-          throw new Error(`the server has no room for another session${leaked} (${messageOf(error)})`)
-        })
-      }
+      const found = await this.tryToConnect(signal)
+      if (found.kind === 'connected') return found.connection
+      await sleep(Math.min(500 * 2 ** attempt, 8000), undefined, { signal }).catch(() => {
+        throw new Error(found.why)
+      })
+    }
+  }
+
+  private async tryToConnect(
+    signal: AbortSignal,
+  ): Promise<
+    | { readonly kind: 'connected'; readonly connection: OpenEnvConnection }
+    | { readonly kind: 'away' | 'full'; readonly why: string }
+  > {
+    let connection: OpenEnvConnection
+    try {
+      connection = await OpenEnvConnection.open(this.url, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      return { kind: 'away', why: `the server is away: ${messageOf(error)}` }
+    }
+    try {
+      // A server that is full says so at the first request at the latest.
+      await connection.ask('state', {}, signal)
+      this.open++
+      return { kind: 'connected', connection }
+    } catch (error) {
+      await connection.close()
+      const code = error instanceof OpenEnvError ? error.code : undefined
+      // Not every environment has a state before its first reset.
+      if (code === 'EXECUTION_ERROR') return { kind: 'connected', connection: await this.connectUnasked(signal) }
+      if (code !== 'CAPACITY_REACHED') throw error
+      const leaked =
+        this.open === 0
+          ? ', although no session of this run is open: it may hold sessions of clients that are gone'
+          : ''
+      return { kind: 'full', why: `the server has no room for another session${leaked} (${messageOf(error)})` }
     }
   }
 
@@ -120,11 +136,17 @@ class OpenEnvServer {
     await connection.close()
   }
 
-  async listTools(): Promise<ToolDescription[]> {
+  /** Before the first token: whether there is a server, and its tools. */
+  async described(kind: 'tools' | 'text'): Promise<ToolDescription[]> {
     const signal = AbortSignal.timeout(20_000)
     try {
-      const connection = await this.connect(signal)
+      const found = await this.tryToConnect(signal)
+      if (found.kind === 'away') throw new Error(found.why)
+      // A server that is full now has room later.
+      if (found.kind === 'full' && kind === 'text') return []
+      const connection = found.kind === 'connected' ? found.connection : await this.connect(signal)
       try {
+        if (kind === 'text') return []
         await connection.ask('reset', {}, signal)
         return await toolsOf(connection, signal)
       } finally {
@@ -153,6 +175,8 @@ class OpenEnvSession implements Session {
   private pending: { reward: number | undefined; done: boolean } = { reward: undefined, done: false }
   private total = 0
   private last: number | undefined
+  /** Ends when no call is on its way: calls of a turn may come at the same time, and the server answers one after another. */
+  private calls: Promise<unknown> = Promise.resolve()
 
   constructor(
     private readonly server: OpenEnvServer,
@@ -208,7 +232,9 @@ class OpenEnvSession implements Session {
 
   private async call(tool: string, input: unknown, signal: AbortSignal): Promise<ToolResult> {
     const action = { type: 'call_tool', tool_name: tool, arguments: input }
-    const { observation } = this.observe(await this.connection.ask('step', action, signal))
+    const answer = this.calls.then(() => this.connection.ask('step', action, signal))
+    this.calls = answer.catch(() => {})
+    const { observation } = this.observe(await answer)
     const { result, error } = callSchema.parse(observation)
     if (error?.error_type === 'transport_error') throw new Error(`${tool}: ${error.message}`)
     if (error) return { content: error.message || error.error_type, isError: true }
