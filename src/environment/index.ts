@@ -26,7 +26,7 @@ export {
   openEnvSchema,
   openEnvShape,
 } from './openenv/index.js'
-export { endRecord, historyOf, restoredOutcome } from './recorded.js'
+export { endRecord, historyOf, RecordedAttempt, restoredOutcome } from './recorded.js'
 export * from './recorder/index.js'
 export { type AttemptOptions, type EpisodeWorld, runAttempt } from './run-attempt.js'
 export { type AskedEpisode, runEpisode, runEpisodes } from './run-episodes.js'

@@ -74,6 +74,17 @@ export type EpisodeJournalRecord =
   | AttemptFailedRecord
   | EpisodeRecord
 
+/**
+ * An episode that failed, or that its environment could not score, as one that may start again: its end becomes the end of an attempt.
+ * Undefined for any other.
+ */
+export function restartedRecords(records: readonly EpisodeJournalRecord[]): EpisodeJournalRecord[] | undefined {
+  const end = records.at(-1)
+  if (end?.kind !== 'episode' || (end.of !== 'failed' && end.of !== 'unscorable')) return undefined
+  const { promptId, sample, attempt, at = 'step', message = '' } = end
+  return [...records.slice(0, -1), { kind: 'attempt-failed', promptId, sample, attempt, at, message }]
+}
+
 export interface EpisodeJournal {
   /** All records of an episode so far, in their order. */
   episodeRecords(key: { readonly promptId: string; readonly sample: number }): readonly EpisodeJournalRecord[]

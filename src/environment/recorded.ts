@@ -1,41 +1,70 @@
 /** What an earlier process recorded of an episode: its end, or the attempt that it was killed in. */
 import { parseTurn, startsWith, type Tokenizer, type ToolFormat, turnText } from '../text/index.js'
 import type { Completion, EpisodeOutcome, Turn } from './episode.js'
-import type { CallRecord, EpisodeJournalRecord, EpisodeRecord, TurnRecord } from './journal.js'
+import type { CallRecord, CallResultRecord, EpisodeJournalRecord, EpisodeRecord, TurnRecord } from './journal.js'
 import type { ToolResult } from './tool.js'
 import { messageOfTurn } from './turn-message.js'
 
-/** An attempt that has not ended. Its turns are not sampled again where the policy reads the same ids. */
+/** An attempt that has not ended. Its turns are not sampled again, and its pure calls not made again, as long as the policy reads the same ids. */
 export class RecordedAttempt {
-  readonly results = new Map<string, ToolResult>()
+  /** Whether its session was opened. */
+  readonly isOpened: boolean
   readonly #turns: TurnRecord[] = []
-  readonly #calls: CallRecord[] = []
+  /** Of all attempts: calls that must not be repeated. */
+  readonly #onceCalls: CallRecord[] = []
+  readonly #results: CallResultRecord[] = []
 
   constructor(
     readonly attempt: number,
     records: readonly EpisodeJournalRecord[],
   ) {
-    for (const record of records) {
-      if (record.attempt !== attempt) continue
-      if (record.kind === 'turn') this.#turns.splice(record.turn, Number.POSITIVE_INFINITY, record)
-      else if (record.kind === 'call') this.#calls.push(record)
-      else if (record.kind === 'call-result') this.results.set(record.id, record.result)
-    }
+    const own = records.filter(record => record.attempt === attempt)
+    this.isOpened = own.some(({ kind }) => kind === 'episode-opened')
+    for (const record of records) if (record.kind === 'call' && record.effect === 'once') this.#onceCalls.push(record)
+    for (const record of own)
+      if (record.kind === 'turn') {
+        this.#forgetFrom(record.turn)
+        this.#turns.push(record)
+      } else if (record.kind === 'call-result') this.#results.push(record)
   }
 
   get turns(): readonly TurnRecord[] {
     return this.#turns
   }
 
-  /** The first call that must not be repeated. Its session ended with the process that made it. */
-  get onceCall(): CallRecord | undefined {
-    return this.#calls.find(({ effect }) => effect === 'once')
+  get results(): readonly CallResultRecord[] {
+    return this.#results
   }
 
+  /**
+   * The first call that must not be repeated: of this attempt, whose session ended with the process that made it, or of any attempt where
+   * no session may follow another.
+   */
+  onceCall({ retries }: { readonly retries: number }): CallRecord | undefined {
+    return this.#onceCalls.find(({ attempt }) => attempt === this.attempt || retries === 0)
+  }
+
+  /** What was sampled at a turn. Where the policy reads something else now, everything recorded from there on is forgotten. */
   turn(turn: number, segment: number, observationIds: Int32Array): Completion | undefined {
     const record = this.#turns[turn]
-    if (record?.segment !== segment || record.observationIds.length !== observationIds.length) return undefined
-    return startsWith(record.observationIds, observationIds) ? record.completion : undefined
+    const isSame =
+      record?.segment === segment &&
+      record.observationIds.length === observationIds.length &&
+      startsWith(record.observationIds, observationIds)
+    if (isSame) return record.completion
+    this.#forgetFrom(turn)
+    return undefined
+  }
+
+  /** The result of a call of a turn that was not sampled again. */
+  result(id: string): ToolResult | undefined {
+    return this.#results.findLast(record => record.id === id)?.result
+  }
+
+  #forgetFrom(turn: number): void {
+    this.#turns.splice(turn)
+    const kept = this.#results.filter(record => record.turn < turn)
+    this.#results.splice(0, this.#results.length, ...kept)
   }
 }
 

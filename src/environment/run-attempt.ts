@@ -222,7 +222,7 @@ async function speak(
       tools,
       tokenizer,
       journal,
-      recorded: recorded?.results ?? new Map(),
+      recorded,
       signal,
     })
     const spoken: AssistantTurn = {

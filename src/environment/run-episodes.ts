@@ -103,8 +103,8 @@ async function attemptOf(
   world: EpisodeWorld,
   { task, key, recorded, signal }: Pick<Parameters<typeof runAttempt>[1], 'task' | 'key' | 'recorded' | 'signal'>,
 ): Promise<EpisodeOutcome> {
-  const { environment, journal, identity } = world
-  const call = recorded?.onceCall
+  const { environment, journal, identity, limits } = world
+  const call = recorded?.onceCall(limits)
   if (call)
     return {
       kind: 'failed',
@@ -112,7 +112,7 @@ async function attemptOf(
       at: 'effect-unknown',
       message: `the run ended after a call of the tool ${call.name}, which must not be repeated`,
     }
-  if (!recorded)
+  if (!recorded?.isOpened)
     await journal?.keepEpisode({
       kind: 'episode-opened',
       ...key,

@@ -6,6 +6,7 @@ import { checkedResult, cutText } from './cut-result.js'
 import type { EpisodeKey, ToolCall } from './environment.js'
 import { Fault } from './fault.js'
 import type { EpisodeJournal } from './journal.js'
+import type { RecordedAttempt } from './recorded.js'
 import type { Tool, ToolResult } from './tool.js'
 
 /** Nine letters and digits, because some chat templates take no others. A repeated call gets the same id. */
@@ -40,8 +41,8 @@ export interface CallOptions {
   readonly tools: readonly Tool[]
   readonly tokenizer: Tokenizer
   readonly journal: EpisodeJournal | undefined
-  /** Results of pure calls that an earlier process recorded, by id. */
-  readonly recorded: ReadonlyMap<string, ToolResult>
+  /** What an earlier process recorded. Its results of pure calls are used. */
+  readonly recorded: RecordedAttempt | undefined
   /** Aborts when the episode ends. */
   readonly signal: AbortSignal
 }
@@ -77,8 +78,8 @@ async function runCall(
   { key, turn, tokenizer, journal, recorded, signal }: CallOptions,
 ): Promise<CallResult> {
   const { id, name } = call
-  const known = recorded.get(id)
-  if (known && tool.effect === 'pure') return { result: known, seconds: 0 }
+  const known = tool.effect === 'pure' ? recorded?.result(id) : undefined
+  if (known) return { result: known, seconds: 0 }
   await journal?.keepEpisode({ kind: 'call', ...key, turn, id, name, effect: tool.effect })
   const started = performance.now()
   const at = tool.effect === 'once' ? 'effect-unknown' : 'tool'

@@ -11,7 +11,8 @@ export class EnvironmentLostError extends WhetstoneError {
 
   constructor(faults: readonly string[]) {
     super(`no episode ended: all ${faults.length} failed. The first: ${faults[0]}`, {
-      remedy: 'Fix the environment or its tools, then resume with --resume: finished episodes are kept.',
+      remedy:
+        'Fix the environment or its tools, then resume with --resume (and --allow-change environment if its file changed): finished episodes are kept, and failed ones start again.',
     })
   }
 }

@@ -50,6 +50,45 @@ test('trains, counts turns, and is replayed from its journal', async () => {
   expect(opened).toBe(8)
 })
 
+test('a run whose environment is broken ends, and goes on when it is mended: failed episodes start again', async () => {
+  const model = await modelDirectory(1)
+  const output = join(temporaryDirectory(), 'run')
+  let opened: string[] = []
+  let state: 'well' | 'ill' | 'dead' = 'ill'
+  const environment = defineEnvironment({
+    name: 'ill',
+    version: '1',
+    open: async ({ messages }, { sample, attempt }) => {
+      opened.push(`${sample}/${attempt}`)
+      if (state === 'dead' || (state === 'ill' && sample === 1)) throw new Error('no container')
+      return {
+        start: async () => messages,
+        step: async ({ text }) => ({ kind: 'done', reward: sample + text.length / 10 }),
+        score: async () => {
+          if (state === 'ill') throw new Error('no judge')
+          return 0
+        },
+      }
+    },
+  })
+  const data = Array.from({ length: 2 }, (_, i) => ({ prompt: `Question ${i}:` }))
+  const options = {
+    ...{ model, data, environment, output, device: 'cpu', iterations: 2, rolloutBatchSize: 1, nSamplesPerPrompt: 2 },
+    ...{ maxNewTokens: 4, episode: { retries: 0 }, loggers: [], optimizer: { lr: 1e-3 } },
+  } as const
+  await expect(grpo(options)).rejects.toThrow(/failed ones start again|no sample has a reward/)
+  expect(opened.toSorted()).toEqual(['0/0', '1/0'])
+  state = 'dead'
+  opened = []
+  await expect(grpo({ ...options, resume: true })).rejects.toThrow(/no episode ended: all 2 failed.*no container/)
+  expect(opened.toSorted()).toEqual(['0/1', '1/1'])
+  state = 'well'
+  opened = []
+  expect(await grpo({ ...options, resume: true })).toMatchObject({ outcome: 'finished' })
+  expect(opened.toSorted()).toEqual(['0/0', '0/2', '1/0', '1/2'])
+  expect(await replayRl(output)).toMatchObject({ iterations: 2, samples: 4, mismatches: [], notCompared: [] })
+})
+
 test('trains with agents that own the loop, and is replayed without them', async () => {
   const model = await modelDirectory(1)
   const output = join(temporaryDirectory(), 'run')

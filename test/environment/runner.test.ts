@@ -11,6 +11,7 @@ import {
   type EpisodeOutcome,
   episodeRules,
   episodeSequences,
+  restartedRecords,
   type Session,
   type Tool,
   toolEnvironment,
@@ -591,6 +592,76 @@ describe('a process that is killed at any record', () => {
         expect(calls.length - before).toBe(2 - answered)
       }
     }
+  })
+
+  test('a failed episode starts again in a resumed run, unless a call must not be repeated and no session may follow', async () => {
+    for (const effect of ['idempotent', 'once'] as const)
+      for (const retries of [0, 1]) {
+        const { calls, environment, turns } = world(effect)
+        const journal = new MemoryJournal()
+        const broken: Environment = {
+          ...environment,
+          open: async (...given) => ({
+            ...((await environment.open(...given)) as Session),
+            step: () => Promise.reject(new Error('no disk')),
+          }),
+        }
+        const given = { ...asked, tokenizer, limits: { retries }, journal }
+        const failed = await scriptedEpisode({ ...given, environment: broken, turns: [turns[0]!, turns[0]!] })
+        expect(failed.outcome).toMatchObject({ kind: 'failed', key: { attempt: retries } })
+        expect(calls).toHaveLength(retries + 1)
+        const restarted = restartedRecords(journal.records)!
+        expect(restartedRecords(restarted)).toBeUndefined()
+        journal.records.splice(0, journal.records.length, ...restarted)
+        const again = await scriptedEpisode({ ...given, environment, turns })
+        const key = { attempt: retries + 1 }
+        if (effect === 'once' && retries === 0) {
+          expect(again.outcome).toMatchObject({ kind: 'failed', at: 'effect-unknown', key })
+          expect(calls).toHaveLength(1)
+        } else {
+          expect(again.outcome).toMatchObject({ kind: 'finished', episode: { key } })
+          expect(new Set(calls).size).toBe(calls.length)
+        }
+      }
+  })
+
+  test('what was recorded after another answer of the environment is sampled and called again', async () => {
+    const look = defineTool({
+      name: 'look',
+      description: 'Looks.',
+      input: z.object({ n: z.number() }),
+      effect: 'pure',
+      run: ({ n }) => `saw ${n}`,
+    })
+    const answering = (first: string): Environment => ({
+      name: 'changing',
+      version: '1',
+      tools: [look],
+      open: async () => ({
+        start: async () => asked.messages,
+        step: async ({ turn }) => {
+          if (turn === 3) return { kind: 'done', reward: 1 }
+          return { kind: 'go-on', messages: [{ role: 'user', content: turn === 0 ? first : 'Go on.' }] }
+        },
+      }),
+    })
+    const dying = new Dying(6)
+    const first = ['One.', call('look', { n: 1 }), 'Three.', 'Four.']
+    const killed = scriptedEpisode({ tokenizer, environment: answering('Left.'), turns: first, journal: dying })
+    await expect(killed).rejects.toThrow('killed')
+    expect(dying.records.at(-1)).toMatchObject({ kind: 'turn', turn: 2 })
+    const journal = new MemoryJournal()
+    journal.records.push(...dying.records)
+    const left = [call('look', { n: 2 }), 'Three again.', 'Four.']
+    const given = { tokenizer, environment: answering('Right.'), journal }
+    const { outcome, prompts } = await scriptedEpisode({ ...given, turns: left })
+    expect(prompts).toHaveLength(3)
+    expect(episodeOf(outcome).turns.map(({ text }) => text)).toEqual(['One.', '', 'Three again.', 'Four.'])
+    expect(results(outcome)).toEqual(['saw 2'])
+    const [sequence] = episodeSequences(episodeOf(outcome), { promptId: 'row', row: {} })
+    for (const prompt of prompts) expect(sequence!.ids.subarray(0, prompt.length)).toEqual(prompt)
+    const again = await scriptedEpisode({ ...given, turns: [] })
+    expect(withoutTimes(again.outcome)).toEqual(withoutTimes(outcome))
   })
 
   const withoutTimes = (outcome: EpisodeOutcome): unknown =>

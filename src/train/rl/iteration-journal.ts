@@ -3,7 +3,7 @@
  * Enough to recompute the batch without a model.
  */
 import { setImmediate as pause } from 'node:timers/promises'
-import type { EpisodeJournalRecord } from '../../environment/index.js'
+import { type EpisodeJournalRecord, restartedRecords } from '../../environment/index.js'
 import type {
   EncodedPrompt,
   Inference,
@@ -157,17 +157,30 @@ export class IterationJournal implements RolloutJournal {
   }
 
   /**
-   * A resumed run keeps this many updates: the weights of later ones are lost. Rewards that failed before there was a batch are
-   * computed again, because the reward may be fixed now.
+   * A resumed run keeps this many updates: the weights of later ones are lost. Rewards and episodes that failed before there was a batch
+   * are made again, because the reward or the environment may be fixed now.
    */
   async keepResumed({ updates }: { updates: number }): Promise<void> {
-    const failed = !this.rollout && [...this.rewards.values()].some(({ kind }) => kind === 'failed')
+    const failed =
+      !this.rollout &&
+      ([...this.rewards.values()].some(({ kind }) => kind === 'failed') ||
+        [...this.episodes.values()].some(restartedRecords))
     if (this.updates.length > updates || this.end || failed) await this.append({ kind: 'resumed', updates })
   }
 
   /** Whether there is an outcome, or a whole episode. */
   isSampled(key: SampleKey): boolean {
     return this.outcomes.has(nameOf(key)) || this.episodeRecords(key).some(({ kind }) => kind === 'episode')
+  }
+
+  private forgetFailures(): void {
+    for (const [key, { kind }] of this.rewards) if (kind === 'failed') this.rewards.delete(key)
+    for (const [key, records] of this.episodes) {
+      const restarted = restartedRecords(records)
+      if (!restarted) continue
+      this.episodes.set(key, restarted)
+      this.ended--
+    }
   }
 
   private async append(record: Record<string, unknown> & { kind: string }): Promise<void> {
@@ -221,7 +234,7 @@ export class IterationJournal implements RolloutJournal {
       case 'resumed':
         this.updates.splice(one.updates)
         this.end = undefined
-        if (!this.rollout) for (const [key, { kind }] of this.rewards) if (kind === 'failed') this.rewards.delete(key)
+        if (!this.rollout) this.forgetFailures()
         return
       case 'changes':
         // Changed options of a resumed run from here on. Samples stay valid if only rewards changed.

@@ -1,5 +1,5 @@
 /** An episode as its journal has it, for those who look at a run: one sample of all turns, and which of its tokens the policy sampled. */
-import type { EpisodeJournalRecord } from '../../environment/index.js'
+import { type EpisodeJournalRecord, RecordedAttempt } from '../../environment/index.js'
 import type { Outcome, SampleLogprobs } from '../../rollout/index.js'
 
 type RecordOf<K extends EpisodeJournalRecord['kind']> = Extract<EpisodeJournalRecord, { kind: K }>
@@ -17,11 +17,7 @@ export interface JournalledEpisode {
 export function journalledEpisode(records: readonly EpisodeJournalRecord[]): JournalledEpisode | undefined {
   const end = records.findLast(record => record.kind === 'episode')
   if (!end) return undefined
-  const own = records.filter(({ attempt }) => attempt === end.attempt)
-  const turns: RecordOf<'turn'>[] = []
-  // A turn that was made again after a crash replaces those from its place on.
-  for (const record of own) if (record.kind === 'turn') turns.splice(record.turn, Number.POSITIVE_INFINITY, record)
-  const results = own.filter(record => record.kind === 'call-result')
+  const { turns, results } = new RecordedAttempt(end.attempt, records)
   const { promptId, sample, message = '' } = end
   const of = { requestId: '', promptId, sample, seed: undefined }
   const lost = end.of === 'failed' || end.of === 'rejected' || turns.length === 0
