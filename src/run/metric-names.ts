@@ -44,6 +44,11 @@ export const metricNames: readonly MetricName[] = [
   metric('episode/tool_seconds', 's', 'mean seconds in tools, per episode'),
   metric('episode/observed', 'tokens', 'mean tokens between turns: results of tools, messages, text of the template'),
   metric('episode/segments', '', 'mean sequences of an episode; above 1 where the chat template rewrote conversations'),
+  metric(
+    'episode/same_start',
+    'share',
+    'episodes that began as the first one of their prompt; below 1, the environment ignores its seed, and a group compares different tasks',
+  ),
 
   metric('kl/mean', 'nats', 'mean per-token estimate of the KL from the policy to the reference'),
   metric('kl/coef', '', 'coefficient of the KL penalty at this step'),

@@ -23,11 +23,14 @@ const traps: Readonly<Record<number, readonly [file: string, name: string]>> = {
     'GAE goes from the last token of a turn to the first sampled token of the next',
   ],
   8: [runner, 'sampled tokens: observations do not count (trap 8)'],
-  9: ['environment/run.test.ts', 'trains, counts turns, and is replayed from its journal'],
+  9: [
+    'train/rl/episode-metrics.test.ts',
+    'turns, calls, valid calls, seconds of tools, observed tokens and segments of each episode',
+  ],
   10: [runner, 'results come in the order of the calls, whichever ended first (trap 10)'],
   11: [runner, 'another attempt is a new session with the same seed and other random numbers (traps 11, 12)'],
   12: ['environment/maker.test.ts', 'an episode that is lost takes its group with it, and both are counted (trap 12)'],
-  13: [runner, 'another attempt is a new session with the same seed and other random numbers (traps 11, 12)'],
+  13: ['train/rl/episode-metrics.test.ts', 'an environment that ignores its seed shows'],
   14: ['environment/openenv.test.ts', 'a late answer is never taken for the next one: the socket is given up'],
   15: [own, 'trap 15: a reward that is null or no number is never 0'],
   16: ['environment/openenv.test.ts', 'a full server is asked again; one that stays full says why'],
@@ -110,21 +113,23 @@ test('trap 21: an episode does not go on with other tools', async () => {
   expect(await identity(two)).not.toBe(await identity(two.toReversed()))
 })
 
-test('trap 28: what a tool hides is hidden before it is recorded', async () => {
+test('trap 28: what a tool keeps to itself is in no record', async () => {
   const journal = new MemoryJournal()
+  const secret = 'hunter2'
   const login = defineTool({
     name: 'login',
     description: 'Logs in.',
     input: z.object({ user: z.string() }),
     effect: 'pure',
-    run: ({ user }) => ({ content: `token of ${user}: [hidden]` }),
+    // More fields than a result has.
+    run: ({ user }) => ({ content: `token of ${user}: [hidden]`, token: secret, isError: false }),
   })
   const environment = toolEnvironment({ tools: [login], reward: () => 1 })
   const turns = [call('login', { user: 'me' }), 'Done.']
   await scriptedEpisode({ tokenizer, environment, turns, messages: await start(), journal })
-  // The record has what the tool gave, and nothing besides: its answer is what the model, the journal and the page see.
+  // What the model, the journal and the page see is the content that the tool chose.
   expect(journal.records.find(({ kind }) => kind === 'call-result')).toMatchObject({
     result: { content: 'token of me: [hidden]' },
   })
-  expect(Object.keys(journal.records.find(({ kind }) => kind === 'call')!)).not.toContain('input')
+  expect(JSON.stringify(journal.records)).not.toContain(secret)
 })
