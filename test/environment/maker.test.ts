@@ -6,10 +6,13 @@ import {
   type Session,
   toolEnvironment,
 } from '../../src/environment/index.js'
-import type { Inference, RolloutJournal } from '../../src/experience/index.js'
+import type { Experience, Inference, RolloutJournal } from '../../src/experience/index.js'
 import type { RewardOutcome } from '../../src/reward/index.js'
+import type { Generator, Outcome } from '../../src/rollout/index.js'
 import { origins } from '../../src/sequence/index.js'
+import { ScriptedGenerator } from '../support/doubles/scripted-generator.js'
 import { makeMaker, makeModel, prompts, shown } from '../support/experience.js'
+import { tokenizer } from '../support/tokenizers.js'
 
 const oneTurn: Environment = {
   name: 'one turn',
@@ -95,6 +98,72 @@ test('several turns: masks have holes, numbers are those of sampled tokens, and 
   const again = await makeMaker({ ...options, sources: [], environment: refused })
   const replayed = await again.makeExperienceList(['Hello', 'A'], { journal })
   expect(shown(replayed.experiences)).toBe(shown(experiences))
+})
+
+/** Says these ids, turn after turn, with these log-probabilities. */
+function saying(turns: readonly (readonly [id: number, logprob: number][])[]): Generator {
+  let said = 0
+  const scripted = new ScriptedGenerator(() => turns[said++]!.map(([id]) => id), tokenizer.vocabSize)
+  const { generate } = scripted
+  return Object.assign(scripted, {
+    async *generate(...given: Parameters<Generator['generate']>): AsyncGenerator<Outcome> {
+      for await (const outcome of generate.apply(scripted, given)) {
+        const raw = Float32Array.from(turns[said - 1]!, ([, logprob]) => logprob)
+        yield outcome.kind === 'completed' ? { ...outcome, logprobs: { raw } } : outcome
+      }
+    },
+  })
+}
+
+test('a scripted episode: its masks, log-probabilities, rewards and advantages are those of a table', async () => {
+  const environment: Environment = {
+    name: 'two turns',
+    version: '1',
+    open: async ({ messages }) => ({
+      start: async () => messages,
+      step: async ({ turn }) =>
+        turn === 1
+          ? { kind: 'done', reward: 2 }
+          : { kind: 'go-on', messages: [{ role: 'user', content: 'More' }], reward: 1 },
+      score: async () => 1,
+    }),
+  }
+  const end = tokenizer.idOf('<|im_end|>')!
+  const [x] = await tokenizer.encode('x', { addSpecialTokens: false })
+  const generator = saying([
+    [
+      [x!, -0.5],
+      [end, -0.25],
+    ],
+    [[end, -2]],
+  ])
+  const maker = await makeMaker({ generator, environment, sources: [], gamma: 0.5, turnGamma: 0.5 })
+  const { experiences } = await maker.makeExperienceList(['Hi'])
+  const [{ sequence, engineLogprobs, advantages, returns, reward }] = experiences as [Experience]
+  expect(reward).toBe(4)
+  // One row for each sampled token, and one for what was read between them.
+  const { ids, origin, trained } = sequence
+  const rows: unknown[][] = []
+  let read = ''
+  for (const [i, id] of ids.entries()) {
+    const text = await tokenizer.decode(Int32Array.of(id))
+    if (trained[i]) {
+      const sampled = rows.filter(row => row.length > 2).length
+      if (read !== '') rows.push(['read', read])
+      rows.push([text, ...[engineLogprobs.raw!, advantages, returns].map(values => values[sampled])])
+      read = ''
+    } else read += text
+    expect(trained[i]).toBe(Number(origin[i] === origins.sampled))
+  }
+  const system = '<|im_start|>system\nYou are a helpful assistant.<|im_end|>'
+  // The return of token 1 is 1 + 0.5 * 0.5 * 3: a token and a turn later. That of token 0 is half of it.
+  expect(rows).toEqual([
+    ['read', `${system}<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n`],
+    ['x', -0.5, 0.875, 0.875],
+    ['<|im_end|>', -0.25, 1.75, 1.75],
+    ['read', '\n<|im_start|>user\nMore<|im_end|>\n<|im_start|>assistant\n'],
+    ['<|im_end|>', -2, 3, 3],
+  ])
 })
 
 test('rewards see the answer and the turns, never the text of a tool', async () => {
