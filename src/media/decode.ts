@@ -81,5 +81,5 @@ function decodeProblem(error: unknown, { maxPixels, timeoutSeconds }: DecodeLimi
     return new MediaError('limit', `it has more than ${maxPixels} pixels`, { cause: error })
   if (/timeout/i.test(first))
     return new MediaError('limit', `it was not decoded within ${timeoutSeconds} s`, { cause: error })
-  return new MediaError('damaged', `it cannot be decoded: ${first}`, { cause: error })
+  return new MediaError('damaged', `it cannot be decoded: ${first.replace(/[:\s]+$/, '')}`, { cause: error })
 }

@@ -97,7 +97,9 @@ describe('refused with a reason', () => {
   })
 
   test.each(['rgb.png', '444.jpg', 'lossless.webp', 'animated.gif'])('a part of %s', async name => {
-    expect(await refusal(file(name).subarray(0, 500))).toMatchObject({ reason: 'damaged' })
+    expect(await refusal(file(name).subarray(0, 500))).toMatchObject({
+      ...{ reason: 'damaged', message: expect.stringMatching(/cannot be decoded: .*[^:\s]$/) },
+    })
   })
 
   test('too many pixels, before they are decoded', async () => {

@@ -8,6 +8,7 @@ import {
   type RowProcessor,
   sequencesOf,
 } from '../../data/index.js'
+import { ProblemList } from '../../errors/index.js'
 import type { PromptCounts } from '../../experience/index.js'
 import { firstTrained } from '../../sequence/index.js'
 import { fitPrompt, type Tokenizer } from '../../text/index.js'
@@ -57,6 +58,7 @@ async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): P
   const rows = dataset.train(tokenizer)
   const counts = { cut: 0, leftOut: 0 }
   const lengths: SequenceLength[] = []
+  const unusable: { where: string; message: string }[] = []
   while (rows.cursor.epoch === 0) {
     signal.throwIfAborted()
     for (const example of await rows.take(part)) {
@@ -69,7 +71,10 @@ async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): P
           })
       if (!generation || !('prompt' in example)) continue
       const seen = await promptWithMedia(example, { tokenizer, processor })
-      if (seen && 'message' in seen) throw new DataError(`${example.where}: ${seen.message}`)
+      if (seen && 'message' in seen) {
+        unusable.push({ where: example.where, message: seen.message })
+        continue
+      }
       if (seen) {
         // Prompts with media are not cut.
         if (seen.length > limit) counts.leftOut++
@@ -85,6 +90,7 @@ async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): P
     }
   }
   await encodeHeldOut(dataset, tokenizer, signal)
+  if (unusable.length > 0) throw unusableMedia(unusable)
   if (!generation)
     return {
       option: 'maxLength',
@@ -98,4 +104,13 @@ async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): P
       `data: all ${rows.size} prompts are longer than promptMaxLen (${limit} tokens) and are skipped; raise promptMaxLen, lower maxNewTokens, or cut prompts (promptTruncation)`,
     )
   return { option: 'promptMaxLen', limit, ...counts, lengths }
+}
+
+/** All of them at once, in the order of their files. */
+function unusableMedia(found: readonly { readonly where: string; readonly message: string }[]): DataError {
+  const problems = new ProblemList()
+  const inOrder = found.toSorted((a, b) => a.where.localeCompare(b.where, 'en', { numeric: true }))
+  for (const { where, message } of inOrder) problems.add(where, message)
+  const what = found.length === 1 ? 'a prompt has' : `${found.length} prompts have`
+  return new DataError([`data: ${what} images or videos that cannot be used`, ...problems.lines].join('\n'))
 }

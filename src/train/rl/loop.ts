@@ -79,6 +79,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   const summaries = new MetricSummaries(summarized)
   const diagnoses = await watchDiagnoses(run, progress)
   let longPromptsTold = false
+  let mediaTold = false
   const save = async (): Promise<void> => {
     if (state === saved) return
     progress.stage('saving', 'a checkpoint')
@@ -217,6 +218,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       const { experiences } = batch
       if (experiences.length === 0) warnOfNothing(batch, iteration)
       warnOfLongPrompts(batch, iteration)
+      warnOfMedia(batch, iteration)
       const plan = iterationPlan(config, { iteration, samples: experiences.length })
       const logprobs = experiences.map(one => one.logprobs)
       if (state.updates.length === 0) checkSamples(acted, experiences, logprobs)
@@ -437,6 +439,17 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     run.event('warning', { message })
     if (!longPromptsTold) progress.note(`${message}; the metrics prompts/cut and prompts/left_out count them`)
     longPromptsTold = true
+  }
+
+  /** Logged in every iteration, and shown once on the terminal. */
+  function warnOfMedia({ dropped }: ExperienceBatch, iteration: number): void {
+    const bad = dropped.filter(({ reason }) => reason === 'media')
+    if (bad.length === 0) return
+    const what = bad.length === 1 ? 'a prompt has' : `${bad.length} prompts have`
+    const message = `iteration ${iteration + 1}: ${what} images or videos that cannot be used, and others take their place: ${bad[0]!.message}`
+    run.event('warning', { message })
+    if (!mediaTold) progress.warn(`${message}; logs/skipped.jsonl lists them`)
+    mediaTold = true
   }
 
   function warn(message: string): void {

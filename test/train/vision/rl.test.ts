@@ -3,8 +3,10 @@ import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/index.js'
-import { fresh, jsonLines } from '../../support/files.js'
+import { cli } from '../../support/cli.js'
+import { fresh, jsonLines, written } from '../../support/files.js'
 import { finalWeights, metricLines, start } from '../../support/rl.js'
+import { eventLines } from '../../support/through-engine.js'
 import { modelDirectory } from '../../support/tiny-model.js'
 import { pictureFolder, rowsBeside, squarePng } from '../../support/vision-task.js'
 import { model, optionsOf, run } from './rl-world.js'
@@ -66,10 +68,19 @@ describe('what a run keeps', () => {
       copied.folder,
       copied.names.map(({ name }) => ({ prompt: 'Which?', images: [name] })),
     )
-    const { output, outcome } = await run({ data: own, rolloutBatchSize: 2, iterations: 2 })
+    const { output, options, outcome } = await run({ data: own, rolloutBatchSize: 2, iterations: 2 })
     expect(outcome).toBe('finished')
     const dropped = metricLines(output).map(({ values }) => values['drops/generation: media'] ?? 0)
     expect(Math.max(...dropped)).toBe(1)
+    expect(eventLines(output).map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/a prompt has images or videos that cannot be used, .* 1\.png: it is not an image/),
+    )
+    // A dry run reads every image, and names all that are bad.
+    writeFileSync(join(copied.folder, '2.png'), 'not a picture either')
+    const config = written('rl.json', JSON.stringify({ ...options, output: fresh('run') }))
+    const { code, stderr } = await cli(['rl', '--config', config, '--dry-run'])
+    expect(code, stderr).toBe(1)
+    expect(stderr).toMatch(/data: 2 prompts have images .*\n.*:2: 1\.png: .*\n.*:3: 2\.png: /)
   })
 })
 
