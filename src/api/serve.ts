@@ -15,6 +15,7 @@ import {
 import { type ControlOptions, ModelServer, type ServeOptions as ServerOptions } from '../serve/index.js'
 import { parseHubName, placedName } from '../source/index.js'
 import type { Tokenizer } from '../text/index.js'
+import { type MediaSettings, processorOptions } from '../train/index.js'
 import { locateGiven } from './locate-given.js'
 import { openRankedEngine } from './open-ranks.js'
 
@@ -38,7 +39,8 @@ export interface ServeOptions
   readonly report?: Report
 }
 
-export interface ServedMedia {
+/** Bounds on pixels and the program for video files are those of a training's `media`. */
+export interface ServedMedia extends Omit<MediaSettings, 'urls'> {
   /** Requests may name files in this directory by `file:` URLs. Default: no files. */
   readonly root?: string
   /** Requests may name images of other servers. Default: they may not. */
@@ -114,11 +116,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   /** Without the files of a processor the model still answers text. */
   async function processorOf({ engine, tokenizer }: { engine: Generator; tokenizer: Tokenizer | undefined }) {
     if (typeof model !== 'string' || !engine.capabilities.media) return undefined
-    const { urls, limits } = mediaOptions
+    const { urls, limits, root: _, maxItems: __, ...settings } = mediaOptions
     const encode = async (text: string) => tokenizer?.encode(text, { addSpecialTokens: false }) ?? []
     try {
       return await MultimodalProcessor.load(model, {
         encode,
+        ...processorOptions(settings),
         limits: { ...servedLimits, ...limits },
         ...(urls ? { urls } : {}),
       })

@@ -12,6 +12,7 @@ import {
   type SamplingParams,
 } from '../rollout/index.js'
 import { type ChatMessage, placedTypes, placeMedia, Tokenizer } from '../text/index.js'
+import { type MediaSettings, processorOptions } from '../train/index.js'
 import { Conversation, chatHelp, chatInput } from './chat-commands.js'
 import { conversationTemplateFlag } from './chat-template-flag.js'
 import {
@@ -24,10 +25,12 @@ import {
 } from './engine-flags.js'
 import { flagHelp, readFlags, text } from './flags.js'
 import { interruptibleStart } from './interrupt.js'
+import { mediaFlags, mediaOption } from './media-flags.js'
 
 const flags = engineFlags.extend({
   chatTemplate: conversationTemplateFlag,
   system: text('TEXT', 'system message').optional(),
+  ...mediaFlags.shape,
   ...samplingFlags.shape,
 })
 
@@ -69,7 +72,7 @@ export async function run(args: string[]): Promise<number> {
   try {
     for (const line of generationConfigLines(configured, givenSampling(given))) report.line(line)
     if (process.stdin.isTTY) report.line('/help lists the commands.')
-    await converse(opened, { sampling, system, report, media: new ChatMedia(opened, model) })
+    await converse(opened, { sampling, system, report, media: new ChatMedia(opened, model, mediaOption(given).media) })
     return 0
   } finally {
     await opened.close()
@@ -192,6 +195,7 @@ class ChatMedia {
   constructor(
     private readonly opened: OpenedEngine,
     private readonly directory: string,
+    private readonly settings: MediaSettings | undefined,
   ) {}
 
   /** Why a file cannot be shown to the model. */
@@ -220,7 +224,10 @@ class ChatMedia {
 
   #load(): Promise<MultimodalProcessor | undefined> {
     const encode = (text: string) => this.opened.tokenizer!.encode(text, { addSpecialTokens: false })
-    this.#processor ??= MultimodalProcessor.of(this.opened.model, this.directory, { encode })
+    this.#processor ??= MultimodalProcessor.of(this.opened.model, this.directory, {
+      encode,
+      ...processorOptions(this.settings),
+    })
     return this.#processor
   }
 }

@@ -17,7 +17,7 @@ export const mediaFlags = z.object({
 })
 
 /** The flags as the option `media`; empty where none is given. */
-export function mediaOption(flags: z.output<typeof mediaFlags>): { readonly media?: MediaSettings } {
+export function mediaOption(flags: Partial<z.output<typeof mediaFlags>>): { readonly media?: MediaSettings } {
   const { minPixels, maxPixels, videoMinPixels, videoMaxPixels, mediaUrls: urls, ffmpeg } = flags
   const given = Object.entries({ minPixels, maxPixels, videoMinPixels, videoMaxPixels, urls, ffmpeg }).filter(
     ([, value]) => value !== undefined,

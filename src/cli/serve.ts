@@ -9,8 +9,11 @@ import { devicesFlag } from './device-flag.js'
 import { engineFlags, engineOptions, several, usableDevice } from './engine-flags.js'
 import { choice, directory, flagHelp, flagName, integer, readFlags, text, toggle, UsageError } from './flags.js'
 import { endSignal, interruptibleStart } from './interrupt.js'
+import { mediaFlags, mediaOption } from './media-flags.js'
 
 const expectedKey = 'expected a key of printable characters without spaces, not empty'
+
+const readingFlags = mediaFlags.omit({ mediaUrls: true })
 
 const flags = engineFlags.extend({
   devices: devicesFlag,
@@ -76,6 +79,7 @@ const flags = engineFlags.extend({
   maxMedia: integer('most images and videos of a request (default 16)', { min: 1 }).optional(),
   maxMediaMb: integer('largest file of an image or a video in MiB (default 64)', { min: 1 }).optional(),
   maxImagePixels: integer('most pixels of an image before it is resized (default 64000000)', { min: 1 }).optional(),
+  ...readingFlags.shape,
   record: text(
     'FILE',
     'record sessions of agents: POST /v1/sessions opens one, and each episode that ends is a line of this file; needs an API key',
@@ -142,13 +146,20 @@ export async function run(args: string[]): Promise<number> {
   return 0
 }
 
-type MediaFlags = Pick<z.output<typeof flags>, 'mediaRoot' | 'mediaUrls' | 'maxMedia' | 'maxMediaMb' | 'maxImagePixels'>
+type MediaFlags = Pick<
+  z.output<typeof flags>,
+  'mediaRoot' | 'mediaUrls' | 'maxMedia' | 'maxMediaMb' | 'maxImagePixels' | keyof typeof readingFlags.shape
+>
 
 async function mediaOptions(given: MediaFlags): Promise<ServedMedia> {
   const { mediaRoot, mediaUrls, maxMedia, maxMediaMb, maxImagePixels } = given
+  const { minPixels, maxPixels, videoMinPixels, videoMaxPixels, ffmpeg } = given
+  const { urls: _, ...reading } =
+    mediaOption({ minPixels, maxPixels, videoMinPixels, videoMaxPixels, ffmpeg }).media ?? {}
   if (mediaRoot !== undefined && !(await stat(mediaRoot).catch(() => undefined))?.isDirectory())
     throw new UsageError(`--media-root: ${mediaRoot} is not a directory`)
   return {
+    ...reading,
     limits: {
       ...(maxMediaMb === undefined ? {} : { maxBytes: maxMediaMb * 2 ** 20 }),
       ...(maxImagePixels === undefined ? {} : { maxPixels: maxImagePixels }),

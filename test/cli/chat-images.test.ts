@@ -11,11 +11,11 @@ import { visionDirectory, visionTemplate } from '../support/vision-directory.js'
 const { directory, pictures, golden } = visionDirectory('qwen2_5_vl')
 const folder = temporaryDirectory()
 cpSync(pictures, folder, { recursive: true })
-const chat = async (lines: readonly string[], model = directory) =>
+const chat = async (lines: readonly string[], model = directory, more: readonly string[] = []) =>
   cli(
     [
       ...['chat', '--model', model, '--device', 'cpu', '--chat-template', await visionTemplate()],
-      ...['--temperature', '0', '--max-new-tokens', '12', '--ignore-eos'],
+      ...['--temperature', '0', '--max-new-tokens', '12', '--ignore-eos', ...more],
     ],
     { input: lines.map(line => `${line}\n`).join('') },
   )
@@ -34,6 +34,16 @@ test('an image belongs to the next message, and the conversation is saved as a r
   ])
   for await (const scored of score({ model: directory, data: file, chatTemplate: await visionTemplate() }))
     expect(scored.score ?? scored.logprobs).toBeDefined()
+})
+
+test('bounds on pixels are those that are given', async () => {
+  const lines = [`/image ${join(folder, 'image0.png')}`, 'Explain the picture']
+  const [whole, small] = [
+    await chat(lines),
+    await chat(lines, directory, ['--min-pixels', '1', '--max-pixels', '1568']),
+  ]
+  expect([whole.code, small.code], small.output).toEqual([0, 0])
+  expect(small.stdout).not.toBe(whole.stdout)
 })
 
 test('a broken image, a missing one and a model of text are said, and end a script', async () => {

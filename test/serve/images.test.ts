@@ -132,6 +132,13 @@ test('files under the root are read, others and other servers are not', async ()
   expect(refused.body.error.message).toContain('--media-root')
 })
 
+test('bounds on pixels are those of the training', async () => {
+  const small = await start({ media: { minPixels: 1, maxPixels: 4 * 28 ** 2 } })
+  const { body } = await ask([image(dataUrl('image0.png')), text('Explain the picture')], {}, small.port)
+  const tokens = body.prompt_token_ids.filter((id: number) => id === golden.token_ids['<|image_pad|>']).length
+  expect([tokens > 0, tokens <= 4]).toEqual([true, true])
+})
+
 test('URLs of servers where they are allowed', async () => {
   const web = createServer((_, response) =>
     response.setHeader('content-type', 'image/png').end(readFileSync(join(root, 'image0.png'))),
