@@ -128,6 +128,11 @@ export const metricNames: readonly MetricName[] = [
     'steps',
     'mean number of optimiser steps between the policy that sampled and the one updated',
   ),
+  metric(
+    'rollouts/ahead',
+    'rollouts',
+    'with `maxStaleness`: rollouts that were ready when the iteration began; at 0 the training waits for samples',
+  ),
 
   metric('data/epoch', 'epochs', 'passes over the data so far, as a fraction'),
   metric('data/tokens', 'tokens', 'tokens of the step, prompts included'),

@@ -6,17 +6,8 @@ import type { Handler } from './index.js'
 
 /** In the order in which they happen; others come after them. */
 const order = [
-  'encoding',
-  'generation',
-  'reward',
-  'actor',
-  'reference',
-  'critic',
-  'advantages',
-  'update',
-  'sync',
-  'evaluation',
-  'wait',
+  ...['wait', 'encoding', 'generation', 'reward', 'actor', 'reference', 'critic', 'advantages'],
+  ...['data', 'update', 'sync', 'evaluation'],
 ]
 
 export const stagesRoute: Handler = async ({ catalog }, exchange): Promise<StagesAnswer> => {

@@ -22,6 +22,10 @@ export class IterationClock {
     const before = encoding + generation + reward
     const after = actor + reference + critic + advantages
     if (waited >= before) Object.assign(this.seconds, { encoding, generation, reward })
+    else {
+      delete this.seconds.generation
+      this.seconds.wait = waited
+    }
     Object.assign(this.seconds, { actor, reference, critic, advantages })
     this.seconds.other = Math.max(0, this.seconds.other! - after) + Math.max(0, waited - before)
   }

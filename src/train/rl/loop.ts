@@ -187,6 +187,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       // A rollout.
       progress.stage('generating')
       const klCoef = maker.klCoef
+      const queue = config.maxStaleness > 0 ? { 'rollouts/ahead': ahead.ready } : {}
       const rollout = await unlessStopped(ahead.take(iteration))
       if (!rollout) return stopped()
       clock.lap('generation')
@@ -270,6 +271,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
           epoch: epoch + position / prompts.size,
           seconds: clock.seconds,
         }),
+        ...queue,
         ...options.memory(),
       }
       const last = isLast({ ...state, iteration: iteration + 1 })

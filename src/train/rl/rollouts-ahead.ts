@@ -3,6 +3,8 @@
  */
 export class RolloutsAhead<Drawn, Rollout> {
   private readonly begun = new Map<number, Promise<Rollout>>()
+  /** Made, and not taken yet. */
+  private readonly made = new Set<number>()
   private next: number
   private last: Promise<unknown> = Promise.resolve()
   private readonly stopping = new AbortController()
@@ -31,6 +33,11 @@ export class RolloutsAhead<Drawn, Rollout> {
     return this.next
   }
 
+  /** How many rollouts wait for their turn. */
+  get ready(): number {
+    return this.made.size
+  }
+
   /** Called when the updates of all earlier iterations are done and the engine has their weights. */
   async take(iteration: number): Promise<Rollout> {
     const { ahead, end, start } = this.options
@@ -38,6 +45,7 @@ export class RolloutsAhead<Drawn, Rollout> {
     this.beginUpTo(start === 'together' ? allowed : iteration)
     const rollout = await this.begun.get(iteration)!
     this.begun.delete(iteration)
+    this.made.delete(iteration)
     this.beginUpTo(allowed)
     return rollout
   }
@@ -55,7 +63,10 @@ export class RolloutsAhead<Drawn, Rollout> {
       const drawn = this.last.then(() => draw(iteration))
       const rollout = drawn.then(found => make(found, iteration, this.stopping.signal))
       // The caller that takes it gets the error; until then it waits.
-      rollout.catch(() => {})
+      rollout.then(
+        () => this.made.add(iteration),
+        () => {},
+      )
       this.begun.set(iteration, rollout)
       this.last = start === 'together' ? drawn : rollout
     }

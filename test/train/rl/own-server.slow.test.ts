@@ -128,6 +128,11 @@ test('two servers; the next rollout is generated while the last is trained on an
   // Four optimiser steps an iteration: at most one iteration old.
   expect(Math.max(...staleness)).toBeLessThanOrEqual(4)
   expect(Math.max(...staleness)).toBeGreaterThan(0)
+  const queue = lines.flatMap(({ values }) => values['rollouts/ahead'] ?? [])
+  expect(queue).toHaveLength(8)
+  expect(queue.every(ready => ready === 0 || ready === 1)).toBe(true)
+  // What was made while an update ran is not waited for.
+  expect(lines.some(({ values }) => 'seconds/wait' in values && !('seconds/generation' in values))).toBe(true)
   await expectEachOnce(output, 8)
 }, 300_000)
 

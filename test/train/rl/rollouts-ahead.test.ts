@@ -37,7 +37,14 @@ test('the next ones are begun while one is trained on, no more than allowed and 
   expect(await rollouts.take(1)).toBe('rollout 1')
   await delay(20)
   expect(begun).toEqual([1, 2, 3])
-  for (const iteration of [2, 3, 4]) expect(await rollouts.take(iteration)).toBe(`rollout ${iteration}`)
+  for (const [iteration, ready] of [
+    [2, 2],
+    [3, 1],
+    [4, 0],
+  ] as const) {
+    expect(rollouts.ready, `before ${iteration}`).toBe(ready)
+    expect(await rollouts.take(iteration)).toBe(`rollout ${iteration}`)
+  }
   await delay(20)
   expect(begun).toEqual([1, 2, 3, 4])
 })
