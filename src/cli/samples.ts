@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type SampleRow, SampleView } from '../dashboard/index.js'
 import { InputError } from '../errors/index.js'
+import { cutText } from '../progress/index.js'
 import { choice, flagHelp, integer, readArguments, text, toggle, UsageError } from './flags.js'
 
 const flags = z.object({
@@ -42,7 +43,7 @@ export async function run(args: string[]): Promise<number> {
       throw error instanceof InputError ? new UsageError(error.message) : error
     })
     if (problem !== null) console.error(`whetstone: ${problem}`)
-    const width = Math.max(40, (process.stdout.columns ?? 164) - 4)
+    const width = process.stdout.columns ?? 164
     for (const row of rows) console.log(json ? JSON.stringify(row) : sampleLines(row, width))
     const isOther = view.command !== 'rl'
     if (isOther) console.error(`whetstone: a run of ${view.command} samples nothing; reinforcement learning does`)
@@ -53,17 +54,13 @@ export async function run(args: string[]): Promise<number> {
   }
 }
 
-/** For a terminal: control codes of a model's text do not reach it. */
-export function sampleLines(row: SampleRow, width = 160): string {
+/** For a terminal of this width: control codes of a model's text do not reach it. */
+export function sampleLines(row: SampleRow, width: number): string {
   const number = (value: number | null): string => (value === null ? '-' : String(Number(value.toPrecision(4))))
   const state = row.dropped ? `dropped: ${row.dropped}` : row.trained ? 'trained' : 'not trained yet'
   const head = `iteration ${row.iteration}  ${printable(row.promptId)}  sample ${row.sample}  reward ${number(row.reward)}  ${row.length} tokens (${row.finish})  kl ${number(row.kl)}  ${state}`
-  return `${head}\n  > ${shortened(row.prompt, width)}\n  < ${shortened(row.response, width)}`
-}
-
-function shortened(value: string, width: number): string {
-  const line = printable(value.replace(/\s+/g, ' ').trim())
-  return line.length > width ? `${line.slice(0, width - 3)}...` : line
+  const line = (text: string): string => cutText(printable(text.replace(/\s+/g, ' ').trim()), Math.max(10, width - 4))
+  return `${head}\n  > ${line(row.prompt)}\n  < ${line(row.response)}`
 }
 
 function printable(value: string): string {

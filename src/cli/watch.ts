@@ -2,6 +2,7 @@ import { basename, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
 import { SampleView } from '../dashboard/index.js'
+import { cutText, wrapText } from '../progress/index.js'
 import { diagnose, mainMetrics, metricText, RunReader, type RunView } from '../run/index.js'
 import { flagHelp, integer, readArguments, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
@@ -42,10 +43,13 @@ async function follow(
   try {
     for (;;) {
       const view = await reader.read()
-      const state = `${view.status} ${view.step}`
+      const state = `${view.status} ${view.step} ${process.stdout.columns}`
       if (state !== shown) {
         shown = state
-        const text = await picture(view, samples)
+        const { columns = 100, rows = Number.POSITIVE_INFINITY } = process.stdout
+        const all = (await picture(view, samples, columns)).split('\n')
+        // What a terminal has no room for would push the rest out of it.
+        const text = (isTerminal && !once ? all.slice(0, rows - 1) : all).join('\n')
         // Home and clear: the next picture stands where this one stood.
         process.stdout.write(isTerminal && !once ? `\u001B[H\u001B[2J${text}\n` : `${text}\n\n`)
       }
@@ -57,18 +61,25 @@ async function follow(
   }
 }
 
-async function picture(view: RunView, samples: SampleView | undefined): Promise<string> {
+/** The run in lines of at most so many columns. */
+export async function picture(view: RunView, samples: SampleView | undefined, columns: number): Promise<string> {
   const { config, status, step, metrics } = view
-  const width = 40
-  const lines = [
-    `${basename(view.directory)}: ${config.command}, ${status}, ${samples ? 'iteration' : 'step'} ${step}`,
-    '',
-  ]
-  for (const name of mainMetrics([view])) {
+  const title = `${basename(view.directory)}: ${config.command}, ${status}, ${samples ? 'iteration' : 'step'} ${step}`
+  const lines = [cutText(title, columns), '']
+  const curves = mainMetrics([view]).map(name => {
     const values = metrics.get(name)!.map(({ value }) => value)
-    lines.push(`${name.padEnd(26)} ${sparkline(values, width).padEnd(width)} ${metricText(name, values.at(-1)!)}`)
+    return { name, values, last: metricText(name, values.at(-1)!) }
+  })
+  const longest = (texts: readonly string[]): number => texts.reduce((most, text) => Math.max(most, text.length), 0)
+  const last = longest(curves.map(curve => curve.last))
+  const name = Math.min(longest(curves.map(curve => curve.name)), Math.max(10, columns - last - 12))
+  const width = Math.min(60, Math.max(8, columns - name - last - 3))
+  for (const curve of curves) {
+    const line = sparkline(curve.values, width).padEnd(width)
+    lines.push(`${cutText(curve.name, name).padEnd(name)} ${line}  ${curve.last}`)
   }
-  for (const { message } of diagnose(metrics, status === 'finished' ? 'end' : 'step')) lines.push('', `! ${message}`)
+  for (const { message } of diagnose(metrics, status === 'finished' ? 'end' : 'step'))
+    lines.push('', wrapText(`! ${message}`, columns))
   if (samples) {
     const newest = await samples.samples({ ...all, sort: 'iteration', order: 'descending', limit: 1 })
     const [last] = newest.rows
@@ -78,8 +89,7 @@ async function picture(view: RunView, samples: SampleView | undefined): Promise<
       ['worst', 'ascending'],
     ] as const) {
       const { rows } = await samples.samples({ ...all, where, sort: 'reward', order, limit: 1 })
-      for (const row of rows)
-        lines.push('', `${title}: ${sampleLines(row, Math.max(40, (process.stdout.columns ?? 104) - 4))}`)
+      for (const row of rows) lines.push('', wrapText(`${title}: ${sampleLines(row, columns)}`, columns))
     }
   }
   return lines.join('\n')

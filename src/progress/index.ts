@@ -13,3 +13,4 @@ export {
   type Unit,
 } from './report.js'
 export { reportFor, sayError, sayStarting } from './report-for.js'
+export { cutText, wrapText } from './width.js'

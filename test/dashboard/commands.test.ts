@@ -2,7 +2,10 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
+import { picture } from '../../src/cli/watch.js'
 import type { SampleRow, SamplesAnswer, TokensAnswer } from '../../src/dashboard/api.js'
+import { SampleView } from '../../src/dashboard/index.js'
+import { Run } from '../../src/run/index.js'
 import { cli } from '../support/cli.js'
 import { AskedDashboard } from '../support/dashboard.js'
 import { jsonLines, temporaryDirectory } from '../support/files.js'
@@ -70,6 +73,20 @@ test('a run is watched: status, curves, the best and the worst sample', async ()
   const shown = (name: string): number => Number(new RegExp(`^${name}: .* reward (\\S+)`, 'm').exec(stdout)![1])
   expect(shown('best')).toBeCloseTo(rewards[0]!, 3)
   expect(shown('worst')).toBeCloseTo(rewards.at(-1)!, 3)
+})
+
+test('the picture of a run fits into terminals of any width', async () => {
+  const samples = await SampleView.open(run)
+  const view = await Run.read(run)
+  const named = { ...view, directory: join(run, 'a name of a run that is longer than the terminal is wide') }
+  for (const columns of [40, 80, 200]) {
+    const lines = (await picture(named, samples, columns)).split('\n')
+    expect(lines.filter(line => line.length > columns)).toEqual([])
+    const curve = lines.find(line => line.startsWith('reward/mean'))!
+    expect(curve).toMatch(/^reward\/mean +[▁▂▃▄▅▆▇█]{3} +\S+$/)
+    expect(lines.filter(line => /^(best|worst): /.test(line))).toHaveLength(2)
+  }
+  await samples.close()
 })
 
 test('saved trajectories have the numbers that are derived from the journal', async () => {
