@@ -31,7 +31,8 @@ export class Access {
         `the request is for ${JSON.stringify(host ?? '')}, which is not a name of this server`,
       )
     const site = headers['sec-fetch-site']
-    const isOther = origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`
+    // A proxy may speak TLS to the browser.
+    const isOther = origin !== undefined && origin.toLowerCase().replace(/^https?:\/\//, '') !== host.toLowerCase()
     // A link on another site may open the page; what the page asks for comes from the page itself.
     const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none'
     if (isOther || (isForeign && headers['sec-fetch-mode'] !== 'navigate'))

@@ -18,7 +18,7 @@ export async function* askRun(
   const abort = (): void => void socket.destroy()
   signal?.addEventListener('abort', abort, { once: true })
   try {
-    socket.setTimeout(patienceMs, () => socket.destroy(new Error('the run does not answer')))
+    socket.setTimeout(patienceMs, () => socket.destroy(new RunError(tooSlow(patienceMs))))
     socket.setEncoding('utf8').write(`${JSON.stringify(request)}\n`)
     let text = ''
     for await (const part of socket as AsyncIterable<string>) {
@@ -39,3 +39,6 @@ export async function* askRun(
     await release()
   }
 }
+
+const tooSlow = (ms: number): string =>
+  `the run has not answered within ${ms / 1000} seconds: it is in a long step, and takes an act up when that is done`

@@ -76,7 +76,10 @@ describe('who may ask', () => {
     const status = async (headers: Record<string, string>) =>
       (await ask('/api/runs', { headers: { ...token(), ...headers } })).status
     expect(await status({ origin: `http://${host}`, host })).toBe(200)
-    expect(await status({ origin: 'https://evil.example', host })).toBe(403)
+    // Of a proxy that speaks TLS to the browser.
+    expect(await status({ origin: `https://${host}`, host })).toBe(200)
+    for (const origin of ['https://evil.example', `https://${host}.evil.example`, `ftp://${host}`, host.slice(1)])
+      expect(await status({ origin, host }), origin).toBe(403)
     expect(await status({ origin: 'null', host })).toBe(403)
     expect(await status({ host: `evil.example:${dashboard.port}` })).toBe(403)
     expect(await status({ 'sec-fetch-site': 'cross-site' })).toBe(403)
