@@ -119,7 +119,7 @@ export const arrows = {
     'serve',
     'environment',
   ],
-  dashboard: ['errors', 'files', 'text', 'data', 'reward', 'run', 'train'],
+  dashboard: ['errors', 'files', 'sequence', 'text', 'data', 'reward', 'run', 'train'],
   setup: ['errors', 'files', 'http', 'progress'],
   cli: [
     'source',

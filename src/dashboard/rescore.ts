@@ -1,40 +1,38 @@
 /** Scores samples again with another reward, to see the difference before it is used. Nothing of the run changes. */
 import { join } from 'node:path'
 import { type DataSpec, type OpenDatasetOptions, openDataset, type PromptExample } from '../data/index.js'
-import { loadRewards, textRewardInput } from '../reward/index.js'
+import { decodeRewardInput, loadRewards, type RewardInput } from '../reward/index.js'
 import type { RunView } from '../run/index.js'
+import { promptSequence, withSampled } from '../sequence/index.js'
 import { Tokenizer } from '../text/index.js'
-import type { RescoreAnswer, SampleDetail } from './api.js'
+import type { RescoreAnswer } from './api.js'
 import { RequestError } from './errors.js'
+import type { SelectedSample } from './samples/service.js'
 
 export interface RescoreOptions {
   readonly view: RunView
   readonly rewards: string
-  readonly samples: readonly SampleDetail[]
+  readonly samples: readonly SelectedSample[]
   readonly matched: number
   readonly signal: AbortSignal
 }
 
 export async function rescore({ view, rewards, samples, matched, signal }: RescoreOptions): Promise<RescoreAnswer> {
   const tokenizer = await Tokenizer.load(join(view.directory, 'tokenizer'))
-  const rows = await rowsOf(view, tokenizer, new Set(samples.map(({ promptId }) => rowName(promptId))), signal)
+  const { rows, note } = await rowsOf(
+    view,
+    tokenizer,
+    new Set(samples.map(({ promptId }) => rowName(promptId))),
+    signal,
+  )
   const engine = await loadRewards(rewards, { tokenizer, signal }).catch((error: unknown) => {
     throw new RequestError(400, error instanceof Error ? error.message : String(error))
   })
   try {
-    const inputs = samples.map(({ turns, prompt, response, promptId, sample, finish }) => {
-      const { row = {}, label, target } = rows.get(rowName(promptId)) ?? {}
-      // The last of an episode is a note on how it ended.
-      const answer = turns.findLast(({ role }) => role === 'assistant' || role === 'response')?.text ?? response
-      return textRewardInput({
-        ...{ prompt, response: answer, responseRaw: response, promptId, sample, row },
-        finishReason: finish === 'length' ? 'length' : 'stop',
-        ...(label === undefined ? {} : { label }),
-        ...(target === undefined ? {} : { target }),
-      })
-    })
+    const inputs = await Promise.all(samples.map(one => inputOf(one, rows.get(rowName(one.promptId)), tokenizer)))
     const { outcomes } = await engine.compute(inputs, { signal })
-    const scored = samples.map(({ id, prompt, response, reward: before }, place) => {
+    const scored = samples.map(({ id, reward: before }, place) => {
+      const { prompt, response } = inputs[place]!
       const outcome = outcomes[place]!
       const after = outcome.kind === 'scored' ? outcome.reward : null
       return {
@@ -48,16 +46,31 @@ export async function rescore({ view, rewards, samples, matched, signal }: Resco
       }
     })
     return {
-      rewards,
-      samples: scored,
-      matched,
+      ...{ rewards, samples: scored, matched, note },
       mean: { before: meanOf(scored.map(one => one.before)), after: meanOf(scored.map(one => one.after)) },
-      changed: scored.filter(({ before, after }) => !isSame(before, after)).length,
+      changed: scored.filter(({ before, after }) => before !== after).length,
       otherBest: otherBest(samples, scored),
     }
   } finally {
     await engine.close()
   }
+}
+
+type Row = Partial<Pick<PromptExample, 'prompt' | 'row' | 'label' | 'target'>>
+
+/** What a reward was told of the sample when the run scored it, but for pictures. */
+async function inputOf(one: SelectedSample, row: Row | undefined, tokenizer: Tokenizer): Promise<RewardInput> {
+  const { promptId, promptIds, responseIds, sample, finish, episode } = one
+  const { row: columns = {}, label, target, prompt } = row ?? {}
+  const sequence = withSampled(promptSequence({ ids: promptIds, promptId, row: columns }), responseIds)
+  const messages = typeof prompt === 'string' ? undefined : (prompt ?? one.messages)
+  const whole = await decodeRewardInput(tokenizer, { sequence, messages, label, target, finishReason: finish, sample })
+  if (!episode) return whole
+  const { lastIds, turns, reward: environmentReward } = episode
+  const response = await tokenizer.decode(lastIds, { skipSpecialTokens: true })
+  const responseRaw = await tokenizer.decode(lastIds)
+  const conversation = [...(one.messages ?? []), ...(one.answer as NonNullable<RewardInput['messages']>)]
+  return { ...whole, response, responseRaw, answer: response, turns, environmentReward, messages: conversation }
 }
 
 /** The row of a prompt: its id without the epoch and the visit. */
@@ -71,17 +84,19 @@ async function rowsOf(
   tokenizer: Tokenizer,
   wanted: ReadonlySet<string>,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, Partial<Pick<PromptExample, 'row' | 'label' | 'target'>>>> {
-  const found = new Map<string, Pick<PromptExample, 'row' | 'label' | 'target'>>()
+): Promise<{ rows: ReadonlyMap<string, Row>; note: string | null }> {
+  const found = new Map<string, Row>()
   const options = config.config as unknown as OpenDatasetOptions & { readonly data: DataSpec }
+  // The template of the run is in its tokenizer.
+  const chatTemplate = options.chatTemplate === 'none' ? 'none' : 'auto'
   try {
-    const all = { ...options, trainOn: 'assistant' as const, baseDirectory: process.cwd(), signal }
+    const all = { ...options, chatTemplate, trainOn: 'assistant' as const, baseDirectory: process.cwd(), signal }
     const dataset = await openDataset('prompts', options.data, all)
     try {
       const rows = dataset.train(tokenizer)
       for (let read = 0; read < Math.min(rows.size, mostRows) && found.size < wanted.size; read += 64)
-        for (const { promptId, row, label, target } of await rows.take(64))
-          if (wanted.has(promptId)) found.set(promptId, { row, label, target })
+        for (const { promptId, prompt, row, label, target } of await rows.take(64))
+          if (wanted.has(promptId)) found.set(promptId, { prompt, row, label, target })
     } finally {
       await dataset.close()
     }
@@ -89,14 +104,16 @@ async function rowsOf(
     signal.throwIfAborted()
     // Moved or changed since: rewards of the text alone still work.
     if (!(error instanceof Error)) throw error
+    return { rows: found, note: `${unknownRows} (${error.message})` }
   }
-  return found
+  const gone = wanted.size - found.size
+  return {
+    rows: found,
+    note: gone === 0 ? null : `${unknownRows} of ${gone} prompts, which are not in the data any more`,
+  }
 }
 
-/** Rewards of the index are float32. */
-function isSame(before: number | null, after: number | null): boolean {
-  return before === after || (before !== null && after !== null && Math.fround(before) === Math.fround(after))
-}
+const unknownRows = 'the reward was told no label, target and columns'
 
 function meanOf(values: readonly (number | null)[]): number | null {
   const known = values.filter(value => value !== null)
@@ -104,7 +121,7 @@ function meanOf(values: readonly (number | null)[]): number | null {
 }
 
 /** Groups of which at least two samples were scored again, and whose best one is another now. */
-function otherBest(samples: readonly SampleDetail[], scored: RescoreAnswer['samples']): number {
+function otherBest(samples: readonly SelectedSample[], scored: RescoreAnswer['samples']): number {
   const groups = new Map<string, RescoreAnswer['samples'][number][]>()
   for (const [place, { iteration, promptId }] of samples.entries()) {
     const key = `${iteration} ${promptId}`

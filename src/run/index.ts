@@ -16,7 +16,6 @@ export {
   exactStringify,
   type Json,
   type TypedArray,
-  toJson as toPlainJson,
 } from './exact-json.js'
 export {
   type Change,

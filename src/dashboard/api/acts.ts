@@ -85,6 +85,8 @@ export interface RescoreAnswer {
     readonly components: Readonly<Record<string, number>>
   }[]
   readonly matched: number
+  /** What the reward was not told. */
+  readonly note: string | null
   readonly mean: { readonly before: number | null; readonly after: number | null }
   /** Samples whose reward changed. */
   readonly changed: number

@@ -219,9 +219,12 @@ export interface FlagsAnswer {
   readonly pairs: readonly { readonly chosen: string; readonly rejected: string; readonly time: string }[]
 }
 
+/** A prompt as trainings read it: messages where a chat template made it, which the training's template makes again. */
+export type ExportedText = string | readonly { readonly role: string; readonly [field: string]: unknown }[]
+
 export interface ExportedSample {
-  readonly prompt: string
-  readonly response: string
+  readonly prompt: ExportedText
+  readonly response: ExportedText
   readonly reward: number | null
   readonly label: Flag['label']
   readonly note: string
@@ -233,7 +236,7 @@ export interface ExportedSample {
 
 /** A row of preference data, as `whetstone dpo` and `whetstone reward train` read it. */
 export interface ExportedPair {
-  readonly prompt: string
-  readonly chosen: string
-  readonly rejected: string
+  readonly prompt: ExportedText
+  readonly chosen: ExportedText
+  readonly rejected: ExportedText
 }

@@ -26,7 +26,7 @@ export const actsRoute: Handler = async ({ catalog, rewards }, { parts }): Promi
   const state = reason === null ? await stateOf(directory) : undefined
   return {
     listening: state !== undefined,
-    reason: reason ?? (state ? null : 'the run does not answer'),
+    reason: reason ?? (state ? null : 'the run does not answer now: it may be in a long step'),
     state: state?.state ?? null,
     unit: isRl ? 'iteration' : 'step',
     settings: state?.settings ?? changeable.map(option => settingOf(view, option, reason)),
@@ -71,7 +71,8 @@ export async function whyDeaf(directory: string, view: RunView): Promise<string 
 
 async function stateOf(directory: string): Promise<StateAnswer | undefined> {
   try {
-    for await (const line of askRun(directory, { ask: 'state' })) return line as unknown as StateAnswer
+    for await (const line of askRun(directory, { ask: 'state' }, { patienceMs: 5000 }))
+      return line as unknown as StateAnswer
   } catch {
     // It ended in between.
   }

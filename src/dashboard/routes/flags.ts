@@ -1,9 +1,10 @@
 /** Flags of people, which of two samples is better, and both as data. */
 import { z } from 'zod'
-import type { ExportedPair, ExportedSample, FlagsAnswer, SampleDetail } from '../api.js'
+import type { ExportedPair, ExportedSample, FlagsAnswer } from '../api.js'
 import { RequestError } from '../errors.js'
 import type { Exchange } from '../exchange.js'
 import { parseSampleId } from '../samples/query.js'
+import type { SelectedSample } from '../samples/service.js'
 import type { Served } from '../server.js'
 import type { Handler } from './index.js'
 
@@ -62,7 +63,7 @@ export const exportRoute: Handler = async (served, exchange) => {
         })
       : pairs.flatMap(({ chosen, rejected }) => {
           const [better, worse] = [samples.get(chosen), samples.get(rejected)]
-          return better && worse ? [{ prompt: better.prompt, chosen: better.response, rejected: worse.response }] : []
+          return better && worse ? [{ prompt: promptOf(better), chosen: better.answer, rejected: worse.answer }] : []
         })
   exchange.bytes(200, Buffer.from(rows.map(row => `${JSON.stringify(row)}\n`).join('')), {
     'content-type': 'application/jsonl; charset=utf-8',
@@ -75,17 +76,21 @@ async function samplesOf(
   { services }: Served,
   directory: string,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, SampleDetail>> {
+): Promise<ReadonlyMap<string, SelectedSample>> {
   const service = await services.of(directory)
   const asked = { where: '', search: '', ids: [...new Set(ids)], limit: ids.length, flags: new Map() }
   const { samples } = await service.ask('selected', asked)
   return new Map(samples.map(sample => [sample.id, sample]))
 }
 
+const promptOf = ({ messages, promptText }: SelectedSample): ExportedSample['prompt'] => messages ?? promptText
+
 function exported(
   run: string,
-  { prompt, response, reward, iteration, promptId, sample }: SampleDetail,
+  sample: SelectedSample,
   { label, note }: Pick<ExportedSample, 'label' | 'note'>,
 ): ExportedSample {
-  return { prompt, response, reward, label, note, run, iteration, prompt_id: promptId, sample }
+  const { answer, reward, iteration, promptId, sample: place } = sample
+  const key = { run, iteration, prompt_id: promptId, sample: place }
+  return { prompt: promptOf(sample), response: answer, reward, label, note, ...key }
 }

@@ -2,9 +2,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { askMedia, askSample } from './detail.js'
 import { askDistributions, askGroups } from './groups.js'
-import { askSamples, findRows, rowOf, rowShown } from './query.js'
+import { askSamples } from './query.js'
 import { SampleIndex } from './sample-index.js'
-import type { QuestionName, Questions, SelectedSamples, Selection } from './service.js'
+import { selected } from './selected.js'
+import type { QuestionName, Questions } from './service.js'
 import { askTokens } from './tokens.js'
 
 /** How old the index may be when a question is answered. */
@@ -62,29 +63,4 @@ export class IndexAnswers {
     refreshed.catch(() => {})
     await Promise.race([refreshed, wait(patienceMs, undefined, { ref: false })])
   }
-}
-
-async function selected(index: SampleIndex, { where, search, ids, limit, flags }: Selection): Promise<SelectedSamples> {
-  const rows: number[] = []
-  let matched = 0
-  if (ids) {
-    for (const id of ids) {
-      const row = rowOf(index, id)
-      if (row !== undefined) rows.push(row)
-    }
-    matched = rows.length
-  } else {
-    const { matches } = await findRows(index, { where, search, searchMs: Number.POSITIVE_INFINITY, flags })
-    for (let row = matches.length - 1; row >= 0; row--) {
-      if (!matches[row]) continue
-      matched++
-      if (rows.length < limit) rows.push(row)
-    }
-  }
-  const samples = []
-  for (const row of rows.slice(0, limit)) {
-    const { id } = await rowShown(index, row, flags, { most: 1 })
-    samples.push(await askSample(index, { id, flags }))
-  }
-  return { matched, samples }
 }

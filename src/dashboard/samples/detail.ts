@@ -1,22 +1,36 @@
 /** One sample whole: its conversation, its pictures, and what rewards said of it. */
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Journal, toPlainJson } from '../../run/index.js'
+import type { Journal } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { JournalledSample, SamplingSettings } from '../../train/index.js'
 import type { Flag, SampleDetail, Turn } from '../api.js'
 import { RequestError } from '../errors.js'
 import { groupReasons } from './drop-reasons.js'
 import { journalReading } from './journal-reading.js'
+import { chatTurns } from './messages.js'
 import { parseSampleId, rowOf, rowShown } from './query.js'
 import type { SampleIndex } from './sample-index.js'
 
-export async function recordOf(index: SampleIndex, id: string): Promise<JournalledSample> {
-  const { iteration, sample, promptId } = parseSampleId(id)
+/** Samples of the iteration that was read last, until the memory is needed: questions about several of them follow each other. */
+const lastRead = new WeakMap<SampleIndex, { key: string; samples: WeakRef<readonly JournalledSample[]> }>()
+
+async function iterationOf(index: SampleIndex, iteration: number): Promise<readonly JournalledSample[]> {
+  const key = `${iteration} ${index.generation}`
+  const last = lastRead.get(index)
+  const known = last?.key === key ? last.samples.deref() : undefined
+  if (known) return known
   const view = await index.view()
   const settings = (view.config.config ?? {}) as SamplingSettings
   const { journalledSamples } = await journalReading()
   const { samples } = await journalledSamples(view.journal as Journal, iteration, settings)
+  lastRead.set(index, { key, samples: new WeakRef(samples) })
+  return samples
+}
+
+export async function recordOf(index: SampleIndex, id: string): Promise<JournalledSample> {
+  const { iteration, sample, promptId } = parseSampleId(id)
+  const samples = await iterationOf(index, iteration)
   const found = samples.find(one => one.promptId === promptId && one.sample === sample)
   if (!found) throw new RequestError(404, `the journal has no sample ${JSON.stringify(id.slice(0, 200))}`)
   return found
@@ -55,24 +69,25 @@ export async function askSample(
         }
       : null,
     media: await Promise.all(found.media.map(({ kind, hash }) => pictureOf(index.directory, kind, hash))),
-    record: toPlainJson({
+    record: readable({
       ...(found.episode ? { turns: found.episode.turns, end: found.episode.end } : { outcome }),
       reward,
-    } as unknown as Parameters<typeof toPlainJson>[0]),
+    }),
   }
 }
 
-/** Markers of turns in the chat formats that models use. */
-const formats = [
-  /<\|im_start\|>(\w+)\n([\s\S]*?)(?:<\|im_end\|>\n?|$)/g,
-  /<\|start_header_id\|>(\w+)<\|end_header_id\|>\n\n([\s\S]*?)(?:<\|eot_id\|>|$)/g,
-]
+/** For people and programs: lists of numbers, where the journal has bytes. */
+function readable(value: unknown): unknown {
+  if (value instanceof Float32Array) return Array.from(value, number => Number(number.toPrecision(8)))
+  if (ArrayBuffer.isView(value)) return Array.from(value as Int32Array)
+  if (Array.isArray(value)) return value.map(readable)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, readable(one)]))
+}
 
 function turnsOf(prompt: string, response: string): Turn[] {
-  for (const format of formats) {
-    const turns = [...(prompt + response).matchAll(format)].map(([, role, text]) => ({ role: role!, text: text! }))
-    if (turns.length > 0) return turns
-  }
+  const turns = chatTurns(prompt + response)
+  if (turns.length > 0) return turns
   return [
     { role: 'prompt', text: prompt },
     { role: 'response', text: response },

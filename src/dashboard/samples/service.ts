@@ -1,5 +1,7 @@
 /** Questions about the samples of a run, and who answers them: a thread of its own, so that the server answers others meanwhile. */
 import { Worker } from 'node:worker_threads'
+import type { RewardInput } from '../../reward/index.js'
+import type { ChatMessage } from '../../text/index.js'
 import type {
   DistributionsAnswer,
   Flag,
@@ -22,7 +24,6 @@ export interface Questions {
   media: { asked: { id: string; n: number }; answer: Uint8Array }
   groups: { asked: GroupsQuestion; answer: GroupsAnswer }
   distributions: { asked: { columns: number; bins: number }; answer: DistributionsAnswer }
-  /** Whole texts of a selection. */
   selected: { asked: Selection; answer: SelectedSamples }
 }
 
@@ -34,9 +35,36 @@ export interface Selection {
   readonly flags: ReadonlyMap<string, Flag>
 }
 
+/** What a reward was told of a sample, and what a training can be told. */
+export interface SelectedSample {
+  readonly id: string
+  readonly iteration: number
+  readonly promptId: string
+  readonly sample: number
+  readonly reward: number | null
+  readonly finish: 'stop' | 'length' | 'abort'
+  readonly promptIds: Int32Array
+  /** Of an episode: all that came after its prompt. */
+  readonly responseIds: Int32Array
+  /** With special tokens. */
+  readonly promptText: string
+  /** The prompt as messages, where a chat template made it. */
+  readonly messages: readonly ChatMessage[] | undefined
+  /** Without special tokens; the messages of an episode. */
+  readonly answer: string | readonly ChatMessage[]
+  readonly episode:
+    | {
+        /** What the policy said last. */
+        readonly lastIds: Int32Array
+        readonly turns: NonNullable<RewardInput['turns']>
+        readonly reward: number | undefined
+      }
+    | undefined
+}
+
 export interface SelectedSamples {
   readonly matched: number
-  readonly samples: readonly SampleDetail[]
+  readonly samples: readonly SelectedSample[]
 }
 
 export type QuestionName = keyof Questions

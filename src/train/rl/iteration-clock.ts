@@ -2,7 +2,7 @@ import type { ExperienceBatch } from '../../experience/index.js'
 
 /**
  * Seconds of the stages of one iteration. If a rollout began during an earlier iteration, only the time that this iteration waited for it
- * counts.
+ * counts, as `wait`.
  */
 export class IterationClock {
   readonly seconds: Record<string, number> = {}

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { RescoreAnswer } from '../../api.js'
 import { post } from '../client.js'
-import { brief, count, number } from '../format.js'
+import { brief, count, number, question } from '../format.js'
 import { useAnswer } from '../hooks.js'
 import { Says, Scroll, useSaid } from './common.js'
 
@@ -66,7 +66,7 @@ export function Rescore({ run, where, search, ids }: RescoreProps) {
 }
 
 function Difference({ found }: { readonly found: RescoreAnswer }) {
-  const { mean, changed, otherBest, samples, matched } = found
+  const { mean, changed, otherBest, samples, matched, note } = found
   return (
     <>
       <p>
@@ -75,6 +75,7 @@ function Difference({ found }: { readonly found: RescoreAnswer }) {
         {matched > samples.length &&
           ` ${count(matched)} samples match; the first ${count(samples.length)} were scored.`}
       </p>
+      {note !== null && <p class="dim small">{note}</p>}
       <Scroll label="Rewards before and after">
         <table>
           <thead>
@@ -89,7 +90,7 @@ function Difference({ found }: { readonly found: RescoreAnswer }) {
           <tbody>
             {samples.map(({ id, prompt, response, before, after, failure }) => (
               <tr key={id} class={before === after ? '' : 'chosen'}>
-                <td class="text">{brief(prompt, 100)}</td>
+                <td class="text">{brief(question(prompt), 100)}</td>
                 <td class="text">{brief(response, 160)}</td>
                 <td class="num">{number(before)}</td>
                 <td class="num">{number(after)}</td>
