@@ -4,7 +4,7 @@
 export function number(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return '-'
   const size = Math.abs(value)
-  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(2).replace('e+', 'e')
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(2).replace(/\.?0*e\+?/, 'e')
   if (Number.isInteger(value)) return String(value)
   return size >= 1000 ? String(Math.round(value)) : String(Number(value.toPrecision(4)))
 }
@@ -44,4 +44,26 @@ export const clock = (time: number | string): string => new Date(time).toISOStri
 export function brief(text: string, most: number): string {
   const line = text.replace(/\s+/g, ' ').trim()
   return line.length > most ? `${line.slice(0, most - 1)}…` : line
+}
+
+/**
+ * What a prompt asks: of one that a chat template made, whose roles stand on lines of their own, the last words of the user. For a table;
+ * the sample itself shows all of it.
+ */
+export function question(prompt: string): string {
+  const [, asked] = /^(?:.*\n)?user\n+(.*?)\n*assistant\n?(?:<\w+>\s*)?$/s.exec(prompt) ?? []
+  return asked?.trim() || prompt
+}
+
+/** Values that are paths, without the directories that all of them have. */
+export function withoutCommonPath(values: readonly string[]): readonly string[] {
+  const paths = values.filter(value => value.startsWith('/'))
+  const [first] = paths
+  if (first === undefined || paths.length < 2) return values
+  let common = first.slice(0, first.lastIndexOf('/') + 1)
+  while (!paths.every(path => path.startsWith(common)))
+    common = common.slice(0, common.lastIndexOf('/', common.length - 2) + 1)
+  return common.length < 2
+    ? values
+    : values.map(value => (value.startsWith(common) ? `…/${value.slice(common.length)}` : value))
 }

@@ -24,9 +24,11 @@ function holds(row: SampleRow, part: string): boolean {
   const [, name = '', compare = '', quoted = ''] = /^([\w.:/-]+?)(!=|<=|>=|=|<|>)(.*)$/s.exec(part) ?? []
   const value = quoted.replace(/^"(.*)"$/s, '$1')
   if (name === '' || value === '') throw new Error(`where: ${JSON.stringify(part)} is not a condition`)
-  const found = columnOf(row, name, value)
-  const wanted = typeof found === 'number' ? Number(value) : value
-  if (found === null) return compare === '!='
+  const found = columnOf(row, name === 'step' ? 'iteration' : name, value)
+  // What is not there is compared with nothing, as the server does it; a sample that was not dropped has another reason than any.
+  if (found === null) return name === 'dropped' && compare === '!='
+  // Rows have float32 numbers: 0.1 in a question means the 0.1 of the row.
+  const wanted = typeof found === 'number' ? Math.fround(Number(value)) : value
   switch (compare) {
     case '=':
       return found === wanted

@@ -9,7 +9,8 @@ export const metricsRoute: Handler = async ({ catalog }, { parts }): Promise<Met
   const main = new Set(mainMetrics([view]))
   return {
     across: view.config.command === 'rl' ? 'iteration' : 'step',
-    metrics: reader.table.names.sort().map(name => {
+    // What a person looks at first comes first.
+    metrics: [...new Set([...main, ...reader.table.names.sort()])].map(name => {
       const last = reader.table.last(name)
       return {
         name,

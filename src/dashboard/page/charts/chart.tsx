@@ -80,6 +80,7 @@ export function Chart(props: ChartProps) {
   }
   return (
     <div class="chart">
+      <div ref={readout} class="readout" aria-hidden="true" />
       <div
         ref={host}
         class="chart-area"
@@ -88,7 +89,6 @@ export function Chart(props: ChartProps) {
         tabIndex={0}
         onKeyDown={onKeyDown}
       />
-      <div ref={readout} class="readout" aria-hidden="true" />
     </div>
   )
 }

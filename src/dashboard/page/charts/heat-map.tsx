@@ -40,6 +40,10 @@ export function HeatMap({ label, data }: { readonly label: string; readonly data
   const cell = at && columns[at.column]
   return (
     <div class="chart" ref={host}>
+      <div class="readout" aria-live="polite">
+        {cell &&
+          `${iterations(cell)} · ${number(edges[at.row])} to ${number(edges[at.row + 1])} · ${count(cell.counts[at.row] ?? 0)} samples of ${count(cell.counts.reduce((a, b) => a + b, 0))}`}
+      </div>
       <div
         class="heat-map"
         role="img"
@@ -50,10 +54,6 @@ export function HeatMap({ label, data }: { readonly label: string; readonly data
         onKeyDown={onKeyDown}
       >
         <canvas ref={canvas} />
-      </div>
-      <div class="readout" aria-live="polite">
-        {cell &&
-          `${iterations(cell)} · ${number(edges[at.row])} to ${number(edges[at.row + 1])} · ${count(cell.counts[at.row] ?? 0)} samples of ${count(cell.counts.reduce((a, b) => a + b, 0))}`}
       </div>
     </div>
   )

@@ -34,6 +34,16 @@ export function Stacked({ label, parts, columns, text = number, height = 200 }: 
   const column = at === undefined ? undefined : columns[at]
   return (
     <div class="chart" ref={host}>
+      <div class="readout" aria-live="polite">
+        {column &&
+          [
+            column.title,
+            ...parts.flatMap(({ name }, place) => {
+              const value = column.values[place] ?? 0
+              return value > 0 ? [`${name} ${text(value)}`] : []
+            }),
+          ].join(' · ')}
+      </div>
       <div
         class="heat-map"
         role="img"
@@ -46,16 +56,6 @@ export function Stacked({ label, parts, columns, text = number, height = 200 }: 
         onKeyDown={onKeyDown}
       >
         <canvas ref={canvas} />
-      </div>
-      <div class="readout" aria-live="polite">
-        {column &&
-          [
-            column.title,
-            ...parts.flatMap(({ name }, place) => {
-              const value = column.values[place] ?? 0
-              return value > 0 ? [`${name} ${text(value)}`] : []
-            }),
-          ].join(' · ')}
       </div>
     </div>
   )

@@ -22,7 +22,7 @@ export function RunBadge({ run }: { readonly run: RunSummary }) {
   return (
     <>
       <span class={`badge ${status}`}>{resumable ? `${status}, can be resumed` : status}</span>
-      <span class="dim small">
+      <span class="dim small state">
         {run.kind} · step {step}
         {steps !== null && ` of ${steps}`}
         {listening && ' · takes acts'}

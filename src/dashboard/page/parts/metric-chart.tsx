@@ -35,7 +35,7 @@ export function MetricChart({ runs, metric, settings }: MetricChartProps) {
     [curves, smooth, scale],
   )
   return (
-    <section class="card" ref={host} aria-label={metric.name}>
+    <section class="card plot" ref={host} aria-label={metric.name}>
       <div class="metric-head">
         <h2>{metric.name}</h2>
         <span class="num">{runs.length === 1 ? metric.text : ''}</span>

@@ -19,7 +19,7 @@ export function useRunsMetrics(runs: readonly string[]): RunsMetrics {
         const route = 'GET /api/runs/:run/metrics'
         const answers = await Promise.all(runs.map(run => get({ route, parts: { run } })))
         const byName = new Map(answers.flatMap(({ metrics }) => metrics.map(metric => [metric.name, metric])))
-        const metrics = [...byName.values()].sort((a, b) => a.name.localeCompare(b.name))
+        const metrics = [...byName.values()]
         if (isShown) setState({ metrics, across: answers[0]?.across ?? 'step', error: undefined })
       } catch (error) {
         if (isShown) setState(before => ({ ...before, error: error instanceof Error ? error.message : String(error) }))

@@ -1,7 +1,7 @@
 /** Samples as rows; a click on the head of a column sorts by it. */
 import type { SampleColumn, SampleRow, SamplesAnswer } from '../../api.js'
 import { type Address, writeAddress } from '../address.js'
-import { brief, number } from '../format.js'
+import { brief, number, question } from '../format.js'
 import { tune } from '../hooks.js'
 import { Scroll } from './common.js'
 
@@ -89,7 +89,7 @@ export function SampleTable({ address, answer, chosen, onChosen }: TableProps) {
               </td>
               <td class="text">
                 <a href={writeAddress({ ...address, query: { ...address.query, sample: row.id } })}>
-                  <span class="clamp">{brief(row.prompt, 160) || '(empty)'}</span>
+                  <span class="clamp">{brief(question(row.prompt), 160) || '(empty)'}</span>
                 </a>
               </td>
               <td class="text">

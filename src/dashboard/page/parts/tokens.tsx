@@ -96,9 +96,9 @@ export function Tokens({ run, id }: { readonly run: string; readonly id: string 
           {titles[name as TokenNumber]}: {why}
         </p>
       ))}
-      {Object.entries(missing).map(([name, why]) => (
-        <p key={name} class="dim small">
-          No {titles[name as TokenNumber]}: {why}
+      {byReason(missing).map(([why, names]) => (
+        <p key={why} class="dim small">
+          No {names.join(', ')}: {why}
         </p>
       ))}
     </div>
@@ -123,6 +123,14 @@ function TokenNumbers({ answer, at }: { readonly answer: TokensAnswer; readonly 
       </div>
     </>
   )
+}
+
+/** Several numbers may be missing for one reason. */
+function byReason(missing: TokensAnswer['missing']): [string, string[]][] {
+  const reasons = new Map<string, string[]>()
+  for (const [name, why] of Object.entries(missing))
+    reasons.set(why, [...(reasons.get(why) ?? []), titles[name as TokenNumber]])
+  return [...reasons]
 }
 
 /** A token that is only a line break is seen as one. */

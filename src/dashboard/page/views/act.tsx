@@ -33,44 +33,46 @@ export function Act({ run }: ViewProps) {
         <p class="card notice">{answer.reason ?? 'No act reaches this run: everything is read only.'}</p>
       )}
       <div class="two">
-        <Buttons answer={answer} act={act} />
+        <div class="stack">
+          <Buttons answer={answer} act={act} />
+          {answer.unit === 'iteration' && (
+            <section class="card stack" aria-label="Dropped prompts">
+              <h2>Dropped prompts</h2>
+              {answer.droppedPrompts.length === 0 && <p class="note">None. A sample's own page can drop its prompt.</p>}
+              {answer.droppedPrompts.map(promptId => (
+                <div key={promptId} class="row">
+                  <span class="mono">{promptId}</span>
+                  <button
+                    type="button"
+                    disabled={!answer.listening}
+                    onClick={() => act({ act: 'restore-prompt', promptId })}
+                  >
+                    Use again
+                  </button>
+                </div>
+              ))}
+            </section>
+          )}
+          {!report && answer.unit === 'iteration' && (
+            <section class="card stack" aria-label="Flags and pairs">
+              <h2>Flags and pairs</h2>
+              <p>
+                {counted(flags?.flags.length ?? 0, 'flagged sample')}{' '}
+                <a href={exportPath(run, 'flags')}>Export as JSONL</a>
+              </p>
+              <p>
+                {counted(flags?.pairs.length ?? 0, 'preference pair')}{' '}
+                <a href={exportPath(run, 'pairs')}>Export as JSONL</a>
+              </p>
+            </section>
+          )}
+        </div>
         <section class="card stack" aria-label="Values">
           <h2>Values, from the next {answer.unit} on</h2>
           {answer.settings.map(setting => (
             <Setting key={`${setting.option} ${setting.value}`} setting={setting} answer={answer} act={act} />
           ))}
         </section>
-        {answer.unit === 'iteration' && (
-          <section class="card stack" aria-label="Dropped prompts">
-            <h2>Dropped prompts</h2>
-            {answer.droppedPrompts.length === 0 && <p class="note">None. A sample's own page can drop its prompt.</p>}
-            {answer.droppedPrompts.map(promptId => (
-              <div key={promptId} class="row">
-                <span class="mono">{promptId}</span>
-                <button
-                  type="button"
-                  disabled={!answer.listening}
-                  onClick={() => act({ act: 'restore-prompt', promptId })}
-                >
-                  Use again
-                </button>
-              </div>
-            ))}
-          </section>
-        )}
-        {!report && answer.unit === 'iteration' && (
-          <section class="card stack" aria-label="Flags and pairs">
-            <h2>Flags and pairs</h2>
-            <p>
-              {counted(flags?.flags.length ?? 0, 'flagged sample')}{' '}
-              <a href={exportPath(run, 'flags')}>Export as JSONL</a>
-            </p>
-            <p>
-              {counted(flags?.pairs.length ?? 0, 'preference pair')}{' '}
-              <a href={exportPath(run, 'pairs')}>Export as JSONL</a>
-            </p>
-          </section>
-        )}
       </div>
       <section class="card" aria-label="Acts so far">
         <h2>Acts so far</h2>

@@ -38,7 +38,7 @@ export function Curves({ address }: { readonly address: Address }) {
     ({ name, group, main }) =>
       (asked === 'all' || (asked === 'main' ? main : group === asked)) && name.includes(filter.trim()),
   )
-  const groups = ['main', ...new Set(metrics.map(({ group }) => group)), 'all']
+  const groups = ['main', ...[...new Set(metrics.map(({ group }) => group))].sort(), 'all']
   return (
     <>
       <Controls address={address} settings={settings} filter={filter} onFilter={setFilter} />

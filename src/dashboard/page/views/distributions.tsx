@@ -36,15 +36,15 @@ export function Distributions({ run }: ViewProps) {
   const reasons = [...new Set(drops.flatMap(({ reasons: by }) => Object.keys(by)))]
   return (
     <div class="two">
-      <section class="card" aria-label="Rewards">
+      <section class="card plot" aria-label="Rewards">
         <h2>Rewards</h2>
         <HeatMap label="Rewards by iteration" data={rewards} />
       </section>
-      <section class="card" aria-label="Lengths">
+      <section class="card plot" aria-label="Lengths">
         <h2>Lengths in tokens</h2>
         <HeatMap label="Lengths by iteration" data={lengths} />
       </section>
-      <section class="card" aria-label="Groups">
+      <section class="card plot" aria-label="Groups">
         <h2>Groups that are all equal, and all right</h2>
         <p class="dim small">
           A group whose samples have equal rewards teaches nothing to an algorithm that compares them.

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { GroupsAnswer, GroupsQuery, SampleRow } from '../../api.js'
 import { type Address, writeAddress } from '../address.js'
 import type { ViewProps } from '../app.js'
-import { count, number } from '../format.js'
+import { count, number, question } from '../format.js'
 import { tune, useAgain, useAnswer } from '../hooks.js'
 import { Loading, Words } from '../parts/common.js'
 import { Compare } from '../parts/compare.js'
@@ -50,7 +50,7 @@ export function Groups({ address, run }: ViewProps) {
             <span class="badge">spread {number(group.spread)}</span>
             <span class="dim mono">{group.promptId}</span>
           </div>
-          <Words text={group.prompt} limited="limited" />
+          <Words text={question(group.prompt)} limited="limited" />
           <section class="columns" tabIndex={0} aria-label={`Samples of ${group.promptId}, best first`}>
             {group.samples.map((row, place) => (
               <Sample

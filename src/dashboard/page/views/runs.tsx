@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { RunSummary } from '../../api.js'
 import { writeAddress } from '../address.js'
-import { ago, number } from '../format.js'
+import { ago, number, withoutCommonPath } from '../format.js'
 import { useAnswer } from '../hooks.js'
 import { Loading, Scroll } from '../parts/common.js'
 
@@ -27,6 +27,7 @@ function differing(runs: readonly RunSummary[]): string[] {
 
 export function Runs() {
   const { answer, error } = useAnswer({ route: 'GET /api/runs' }, ['runs', 'run'])
+  const { answer: session } = useAnswer({ route: 'GET /api/session' })
   const [chosen, setChosen] = useState<readonly string[]>([])
   const [order, setOrder] = useState<Order>('updated')
   const [filter, setFilter] = useState('')
@@ -36,7 +37,10 @@ export function Runs() {
   const shown = runs
     .filter(run => words.every(word => `${run.name} ${run.kind} ${run.status}`.toLowerCase().includes(word)))
     .sort(orders[order])
-  const options = differing(shown)
+  const options = differing(shown).map(name => {
+    const values = shown.map(({ differences }) => differences[name] ?? '-')
+    return { name, values, short: withoutCommonPath(values) }
+  })
   const toggle = (name: string) =>
     setChosen(chosen.includes(name) ? chosen.filter(one => one !== name) : [...chosen, name])
   const compared = chosen.filter(name => runs.some(run => run.name === name))
@@ -48,6 +52,17 @@ export function Runs() {
       </button>
     </th>
   )
+  if (runs.length === 0 && unreadable.length === 0)
+    return (
+      <section class="card stack" aria-label="No runs">
+        <h2>No runs yet</h2>
+        <p>
+          A run appears here when it starts in <code>{session?.runsDirectory ?? 'the directory of runs'}</code>, such as
+          with
+        </p>
+        <pre class="mono words">whetstone grpo ... --output {session?.runsDirectory ?? 'runs'}/first</pre>
+      </section>
+    )
   return (
     <div class="stack">
       <div class="card row end">
@@ -77,13 +92,13 @@ export function Runs() {
                 {header('best', 'best')}
                 {header('alerts', 'alerts')}
                 {header('updated', 'changed')}
-                {options.map(option => (
-                  <th key={option}>{option}</th>
+                {options.map(({ name }) => (
+                  <th key={name}>{name}</th>
                 ))}
               </tr>
             </thead>
             <tbody>
-              {shown.map(run => (
+              {shown.map((run, place) => (
                 <tr key={run.name} class={chosen.includes(run.name) ? 'chosen' : ''}>
                   <td>
                     <input
@@ -119,9 +134,9 @@ export function Runs() {
                     )}
                   </td>
                   <td class="small">{ago(run.updated, Date.now())}</td>
-                  {options.map(option => (
-                    <td key={option} class="mono small">
-                      {run.differences[option] ?? '-'}
+                  {options.map(({ name, values, short }) => (
+                    <td key={name} class="mono small option" title={values[place]}>
+                      {short[place]}
                     </td>
                   ))}
                 </tr>
@@ -129,9 +144,6 @@ export function Runs() {
             </tbody>
           </table>
         </Scroll>
-        {runs.length === 0 && (
-          <p class="note">There are no runs in this directory yet. They appear here when they start.</p>
-        )}
         {runs.length > 0 && shown.length === 0 && <p class="note">No run matches the filter.</p>}
       </div>
       {unreadable.map(({ name, error: why }) => (

@@ -111,7 +111,7 @@ function Others({ iterations }: { readonly iterations: readonly Iteration[] }) {
   return (
     <div class="grid">
       {known.map(({ title, of, text }) => (
-        <section key={title} class="card" aria-label={title}>
+        <section key={title} class="card plot" aria-label={title}>
           <h3>{title}</h3>
           <Chart
             label={title}
