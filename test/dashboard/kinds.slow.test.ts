@@ -14,7 +14,9 @@ const lengthReward = written('length.mjs', 'export default ({ response }) => res
 async function over<T>(directory: string, look: (asked: AskedDashboard, path: string) => Promise<T>): Promise<T> {
   const asked = await AskedDashboard.over(directory, { rewards: [lengthReward] })
   try {
-    return await look(asked, `/api/runs/${encodeURIComponent(basename(directory))}/samples`)
+    const run = basename(directory)
+    await asked.indexed(run)
+    return await look(asked, `/api/runs/${encodeURIComponent(run)}/samples`)
   } finally {
     await asked.close()
   }

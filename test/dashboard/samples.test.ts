@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type {
   DistributionsAnswer,
   FlagsAnswer,
@@ -24,8 +24,7 @@ beforeAll(async () => {
   }
   await start(await smallRun({ seed: 3, prompts: 6 }, options))
   asked = await AskedDashboard.over(runs)
-  // A process of its own reads the samples.
-  await vi.waitFor(async () => expect((await samples('limit=1')).index.state).toBe('ready'), { timeout: 120_000 })
+  await asked.indexed('rl')
 })
 afterAll(() => asked.close())
 

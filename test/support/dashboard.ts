@@ -1,6 +1,7 @@
 /** A dashboard over a directory, and requests to it. */
 import { request } from 'node:http'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
+import type { SamplesAnswer } from '../../src/dashboard/api.js'
 import { Dashboard, type DashboardOptions } from '../../src/dashboard/index.js'
 
 export interface HttpAnswer {
@@ -60,6 +61,13 @@ export class AskedDashboard {
     const { status, text } = await this.post(path, body)
     expect(status, text).toBe(200)
     return JSON.parse(text) as T
+  }
+
+  /** Resolves when the samples of a run are in the index. */
+  async indexed(run: string): Promise<void> {
+    const path = `/api/runs/${encodeURIComponent(run)}/samples?limit=1`
+    const look = async () => expect((await this.get<SamplesAnswer>(path)).index.state).toBe('ready')
+    await vi.waitFor(look, { timeout: 120_000 })
   }
 
   close(): Promise<void> {
