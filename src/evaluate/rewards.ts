@@ -22,7 +22,7 @@ export interface EvaluationRewards {
   /** Whether the scores come from a reward model, where no score means "correct". */
   readonly judge: 'rules' | 'model'
   /** Why samples of a row cannot get a reward, or undefined. */
-  rowProblem(row: Pick<RewardInput, 'label' | 'target'>): string | undefined
+  rowProblem(row: Pick<RewardInput, 'label' | 'target'> & { row?: unknown }): string | undefined
   open(context: { ranks?: Ranks; report: Report; signal: AbortSignal }): Promise<RewardComputationEngine>
   close(): Promise<void>
 }

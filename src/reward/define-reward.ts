@@ -29,7 +29,23 @@ export function defineReward<Schema extends z.ZodType>(
     },
     { ...options, name: options.name ?? (fn.name || 'reward') },
   )
-  return { ...source, text: String(fn), rowSchema }
+  return { ...source, text: String(fn), rowSchema, rowProblem: row => problemOf(rowSchema, row) }
+}
+
+function problemOf(schema: z.ZodType, row: unknown): string | undefined {
+  try {
+    const result = schema.safeParse(row)
+    return result.success ? undefined : rowMessage(result.error)
+  } catch {
+    // A schema with promises is checked when samples are scored.
+    return undefined
+  }
+}
+
+/** The columns that every row needs: all that is known of a schema in another process. */
+export function requiredColumns(source: RewardSource): string[] {
+  const { shape = {} } = ('rowSchema' in source ? source.rowSchema : {}) as { shape?: Record<string, z.ZodType> }
+  return Object.keys(shape).filter(name => problemOf(shape[name]!, undefined) !== undefined)
 }
 
 function rowMessage(error: z.ZodError): string {

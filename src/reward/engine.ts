@@ -93,19 +93,23 @@ export class RewardComputationEngine {
   }
 
   /**
-   * Why samples of a row can never get a reward: no recipe for its label, or no target for a rule that needs one. Undefined if
-   * there is no problem. Call it for all data before generation.
+   * Why samples of a row can never get a reward: no recipe for its label, no target for a rule that needs one, or columns that do not fit
+   * the schema of a reward. Undefined if there is no problem. Call it for all data before generation.
    */
-  rowProblem({ label, target }: Pick<RewardInput, 'label' | 'target'>): string | undefined {
+  rowProblem({ label, target, row }: Pick<RewardInput, 'label' | 'target'> & { row?: unknown }): string | undefined {
     try {
       this.checkLabels([label])
     } catch (error) {
       return (error as Error).message
     }
-    if (target !== undefined && target.length > 0) return undefined
-    const comparing = this.needs(label).find(({ queue }) => queue.source.needsTarget)
-    if (!comparing) return undefined
-    return `reward "${comparing.queue.source.name}" needs a target, and the row has none; add the column target, or name the column of the target`
+    for (const { queue } of this.needs(label)) {
+      const { name, needsTarget, rowProblem } = queue.source
+      if (needsTarget && (target === undefined || target.length === 0))
+        return `reward "${name}" needs a target, and the row has none; add the column target, or name the column of the target`
+      const problem = row === undefined ? undefined : rowProblem?.(row)
+      if (problem !== undefined) return `reward "${name}": ${problem}`
+    }
+    return undefined
   }
 
   /** The rewards of a batch. Rejects if it is aborted, a label has no recipe, or `onRewardFailure` is `stop` and one failed. */

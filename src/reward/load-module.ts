@@ -1,6 +1,7 @@
 /** Rewards in a module: TypeScript or JavaScript, as it is. Runs in the process of the file. */
 import { access, readFile } from 'node:fs/promises'
 import { importModule, type ModuleExports } from '../files/index.js'
+import { requiredColumns } from './define-reward.js'
 import type { RewardComputationEngine } from './engine.js'
 import type { RewardEngineOptions } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
@@ -114,8 +115,10 @@ async function resolved(given: RewardEngineOptions, tokenizer: string | undefine
   }
 }
 
-function describe({ name, kind, limits, model, needsTarget = false }: RewardSource): SourceDescription {
-  return { name, kind, limits: { ...limits }, needsTarget, asksModel: model !== undefined }
+function describe(source: RewardSource): SourceDescription {
+  const { name, kind, limits, model, needsTarget = false } = source
+  const columns = requiredColumns(source)
+  return { name, kind, limits: { ...limits }, needsTarget, columns, asksModel: model !== undefined }
 }
 
 function defined<T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } {

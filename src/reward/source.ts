@@ -37,6 +37,8 @@ export interface RewardSource<Item = RewardInput> {
   readonly model?: object
   /** Whether it compares with a target: a sample without one is a failure of it. */
   readonly needsTarget?: boolean
+  /** Why samples of a row can never get a reward, such as a missing column. All rows are checked before generation. */
+  readonly rowProblem?: (row: unknown) => string | undefined
   /**
    * Whether it runs in a process of its own: it gets copies in any case, and says when it has got to a call (`entered`), which is
    * when the call's time begins.

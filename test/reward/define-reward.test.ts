@@ -1,6 +1,7 @@
 import { expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
-import { defineReward, RewardComputationEngine, type RewardInput } from '../../src/reward/index.js'
+import { defineReward, loadRewards, RewardComputationEngine, type RewardInput } from '../../src/reward/index.js'
+import { written } from '../support/files.js'
 import { sample } from '../support/reward-samples.js'
 
 const schema = z.object({ answer: z.string(), level: z.number().optional() })
@@ -61,4 +62,31 @@ it('every sample gets a row of its own, as the schema makes it', async () => {
   const { outcomes } = await engine.compute([sample('a', { row }), sample('b', { row })])
   expect(outcomes).toMatchObject([{ reward: 3 }, { reward: 3 }])
   expect(parsed).toBe(2)
+})
+
+it('a row that does not fit is known before generation, also where the reward runs in its own process', async () => {
+  const right = defineReward(schema, () => 1, { name: 'right' })
+  const file = written(
+    'right.mjs',
+    `import { defineReward } from 'whetstone/reward'
+import { z } from 'zod'
+export default defineReward(z.object({ answer: z.string(), level: z.number().default(1) }), () => 1, { name: 'right' })
+`,
+  )
+  for (const engine of [new RewardComputationEngine({ sources: [right] }), await loadRewards(file)]) {
+    try {
+      expect(engine.rowProblem({ row: { answer: '4' } })).toBe(undefined)
+      expect(engine.rowProblem({ row: { anser: '4' } })).toMatch(
+        /^reward "right": row\.answer: .*schema given to defineReward/,
+      )
+    } finally {
+      await engine.close()
+    }
+  }
+  const asynchronous = defineReward(
+    schema.refine(async () => false),
+    () => 1,
+    { name: 'asynchronous' },
+  )
+  expect(new RewardComputationEngine({ sources: [asynchronous] }).rowProblem({ row: { answer: '4' } })).toBe(undefined)
 })

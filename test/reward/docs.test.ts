@@ -37,7 +37,7 @@ it('the tables name every reason, dialect and default', () => {
     value === undefined
       ? ''
       : value === Number.POSITIVE_INFINITY
-        ? 'all there are'
+        ? 'all waiting'
         : value.toLocaleString('en').replace(',', ' ')
   const { function: one, batchFunction: many, remote } = defaultLimits
   for (const name of ['batchSize', 'concurrency', 'deadlineMs', 'timeoutMs', 'retries'] as const) {

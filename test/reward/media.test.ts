@@ -184,7 +184,7 @@ describe('local reward models', () => {
     const [bad, good, heard] = await outcomesOf(source, [await seen(), sample('yes'), sample('no', { audios: [clip] })])
     expect(bad).toMatchObject({ reason: 'input', message: expect.stringContaining('reads text alone') })
     expect(good).toMatchObject({ kind: 'scored' })
-    expect(heard).toMatchObject({ reason: 'input', message: expect.stringContaining('sounds') })
+    expect(heard).toMatchObject({ reason: 'input', message: expect.stringContaining('do not support audio') })
   })
 })
 

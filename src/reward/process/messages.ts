@@ -9,6 +9,8 @@ export interface SourceDescription {
   readonly kind: SourceKind
   readonly limits: SourceLimits
   readonly needsTarget: boolean
+  /** Columns that every row needs. */
+  readonly columns: readonly string[]
   /** Whether it asks a local model, whose last bits depend on what shares its batch. */
   readonly asksModel: boolean
 }

@@ -51,7 +51,7 @@ export async function openRewardFile(
 }
 
 function sourceOf(
-  { name, kind, limits, needsTarget, asksModel }: SourceDescription,
+  { name, kind, limits, needsTarget, columns, asksModel }: SourceDescription,
   place: number,
   pool: Pool,
   workers: number,
@@ -62,11 +62,17 @@ function sourceOf(
     // Allow one call per process, so that all processes have work.
     limits: kind === 'function' ? { ...limits, concurrency: Math.max(limits.concurrency, workers) } : limits,
     ...(needsTarget ? { needsTarget } : {}),
+    ...(columns.length > 0 ? { rowProblem: row => missingColumn(columns, row) } : {}),
     ...(asksModel ? { model: {} } : {}),
     isolated: true,
     score: (items, context) => pool.score(place, items, context),
     close: () => pool.close(),
   }
+}
+
+function missingColumn(columns: readonly string[], row: unknown): string | undefined {
+  const missing = columns.find(name => (row as Readonly<Record<string, unknown>>)[name] === undefined)
+  return missing && `row.${missing}: missing. Check the dataset's column, or the schema given to defineReward.`
 }
 
 /** As a function, for the options of an engine; as a source, for the engine that asks it. */
