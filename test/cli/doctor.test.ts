@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { examine, parseBlas } from '../../src/cli/doctor.js'
+import { describeRanks, examine, parseBlas } from '../../src/cli/doctor.js'
 import type { CheckedTensor, TensorRoom } from '../../src/cli/doctor-checks.js'
+import { type RankMeasures, slowParts } from '../../src/distributed/index.js'
 
 /** Two-by-two matrices in plain JavaScript; `mistake` is added to what they compute. */
 function room(mistake: { product?: number; gradient?: number; throws?: string } = {}) {
@@ -95,4 +96,27 @@ test('the BLAS is read from what libtorch says about itself', () => {
   expect(parseBlas('Build settings: BLAS_INFO=open, BUILD_TYPE=Release')).toBe('OpenBLAS')
   expect(parseBlas('BLAS_INFO=generic')).toBe('generic')
   expect(parseBlas('nothing of the kind')).toMatch(/^none/)
+})
+
+test('ranks: what each is, and which of them is slow', () => {
+  const build = { whetstone: '0.1.0', libtorch: '2.13.0', node: '24.1.0', arch: 'x64' }
+  const rank = (rank: number, host: string, over: Partial<RankMeasures> = {}): RankMeasures => ({
+    ...{ identity: { rank, host, pid: 7, device: `cuda:${rank % 2}`, build }, gflops: 900, answerMs: 0.2 },
+    ...over,
+  })
+  const fast = { bytes: 1e9, seconds: 0.1, busBytesPerSecond: 1e10 }
+  const even = [rank(0, 'box-1'), rank(1, 'box-1', { gflops: 700 })]
+  expect(slowParts(even, fast)).toEqual([])
+  expect(describeRanks({ ranks: even, backend: 'nccl', allReduce: fast, slow: [] })).toEqual([
+    'rank 0: box-1, cuda:0; whetstone 0.1.0, libtorch 2.13.0, Node 24.1.0; 900 GFLOP/s; answers in 0.20 ms',
+    'rank 1: box-1, cuda:1; whetstone 0.1.0, libtorch 2.13.0, Node 24.1.0; 700 GFLOP/s; answers in 0.20 ms',
+    expect.stringMatching(/^all-reduce of 1.* GB over nccl: 100\.0 ms, 10.* GB\/s per rank$/),
+    'no rank is slower than the others',
+  ])
+  const uneven = [...even, rank(2, 'box-2', { gflops: 450 }), rank(3, 'box-2', { answerMs: 8 })]
+  expect(slowParts(uneven, { ...fast, seconds: 3 })).toEqual([
+    'rank 2 (box-2, cuda:0) computes at 50 % of the fastest rank: all others wait for it in every step',
+    'rank 3 (box-2, cuda:1) answers after 8.0 ms: its network is slow, or its machine is busy',
+    'an all-reduce takes 3.0 s per GB of gradients: the network between the machines is slow',
+  ])
 })

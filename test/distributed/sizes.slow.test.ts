@@ -38,6 +38,25 @@ tokenModelContract('a reward model in small batches', async () =>
   DistributedModel.load(worlds.get(2)!, reward, { role: 'reward', tokenBudget: 8 }),
 )
 
+test('log-probabilities are those of one process, to 1e-6, and the same bits again, for any number of ranks', async () => {
+  const one = await LocalModel.load(directory, { role: 'language' })
+  // One sequence; fewer than ranks; ragged, with one very long.
+  for (const lengths of [[6], [8, 3, 8], [5, 9, 2, 7, 3, 100, 4, 11, 2]]) {
+    const expected = await one.score(sequences(lengths), { entropy: true })
+    for (const size of sizes) {
+      const model = await load(size, false)()
+      const found = await model.score(sequences(lengths), { entropy: true })
+      expect(await model.score(sequences(lengths), { entropy: true })).toEqual(found)
+      for (const [i, { logprobs, entropies }] of found.entries()) {
+        expectClose(logprobs, expected[i]!.logprobs, 1e-6, `${size} ranks, sequence ${i}`)
+        expectClose(entropies!, expected[i]!.entropies!, 1e-5)
+      }
+      model.dispose()
+    }
+  }
+  one.dispose()
+})
+
 test('a state of any number of ranks goes on with any other: to the bit with the same, to 1e-5 with others', async () => {
   const batch = (step: number) => sequences([5 + (step % 5), 9, 2, 7 + (step % 5), 3])
   const straight = await LocalModel.load(directory, { role: 'language' })
