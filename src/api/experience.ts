@@ -149,7 +149,7 @@ async function openExperience(
     for (const one of opened.splice(0).reverse()) await one()
   }
   try {
-    const ranks = await Ranks.of(given)
+    const ranks = await Ranks.of(given, signal)
     opened.push(() => ranks.close())
     const { config } = await locateNames(given, { options: experienceOptions.paths, report, signal })
     const named = rewardNamesOf(config.rewards, live)

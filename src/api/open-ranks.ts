@@ -19,7 +19,7 @@ export type RankedOptions = OpenOptions & Pick<DeviceChoice, 'devices'>
 
 export async function openRankedEngine(directory: string, options: RankedOptions): Promise<RankedEngine> {
   const { devices, ...alone } = options
-  const ranks = await Ranks.of({ device: options.device, devices })
+  const ranks = await Ranks.of({ device: options.device, devices }, options.signal)
   const world = await ranks.world(options.signal)
   const onFailure: RankedEngine['onFailure'] = listener => ranks.onFailure(listener)
   if (!world) {
@@ -66,7 +66,7 @@ export async function loadRankedModel(
   directory: string,
   { device, devices, ...options }: Omit<LoadOptions<Role>, 'device'> & DeviceChoice,
 ): Promise<RankedModel> {
-  const ranks = await Ranks.of({ device, devices })
+  const ranks = await Ranks.of({ device, devices }, options.signal)
   try {
     const world = await ranks.world(options.signal)
     const model = world

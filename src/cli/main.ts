@@ -64,7 +64,7 @@ const launched = (): boolean => process.env.RANK !== undefined || process.env.SL
 async function serveOtherRank(): Promise<void> {
   const { endingProcess, launchedRank, serveLaunched } = await import('../distributed/index.js')
   const rank = launchedRank(process.env)
-  if (rank && rank.rank > 0) await endingProcess(() => serveLaunched(rank))
+  if (rank && rank.rank > 0) await endingProcess(joined => serveLaunched(rank, { onConnected: joined }))
 }
 
 /** Ends the ranks of a launcher's job, where this process is its rank 0. */

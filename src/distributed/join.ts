@@ -41,7 +41,7 @@ export function limitsOf(env: Environment): { limitMs: number; joinLimitMs: numb
 }
 
 /** Rank 0 of a launched job: serves the store where nothing else does, and waits for the others. */
-export async function openLaunched(launched: LaunchedRank, choice: DeviceChoice): Promise<World> {
+export async function openLaunched(launched: LaunchedRank, choice: DeviceChoice, signal?: AbortSignal): Promise<World> {
   const { rank, size, job, localSize, localRank } = launched
   if (rank !== 0) throw new RangeError('rank 0 controls the others')
   requireCollectives(size)
@@ -55,12 +55,13 @@ export async function openLaunched(launched: LaunchedRank, choice: DeviceChoice)
     limitMs: limits.limitMs,
   }
   shareCores(settings.device, localSize)
-  const place = await storePlace(launched, limits.joinLimitMs)
+  const place = await storePlace(launched, limits.joinLimitMs, signal)
   const options: RankOptions = {
     ...{ rank, size, job, ...limits, ...place, backend: settings.backend },
     device: deviceOf(settings, { localRank, gpus }),
   }
-  return World.open(options, { onStore: store => store.set(settingsKey(job), JSON.stringify(settings)) })
+  const onStore = (store: Store): Promise<void> => store.set(settingsKey(job), JSON.stringify(settings))
+  return World.open(options, { onStore, ...(signal && { signal }) })
 }
 
 /** The other ranks of a launched job: resolves when rank 0 has ended it. */
@@ -127,6 +128,7 @@ export function shareCores(device: string, ranks: number): void {
 async function storePlace(
   { rank, size, localSize, master, store }: LaunchedRank,
   limitMs: number,
+  signal?: AbortSignal,
 ): Promise<Pick<RankOptions, 'store' | 'address'>> {
   const served = rank === 0 && store === 'rank 0' ? 'here' : 'elsewhere'
   const alone = localSize === size
@@ -136,7 +138,7 @@ async function storePlace(
     return { store: { host, port, served }, address: host }
   }
   const host = alone && store === 'rank 0' ? '127.0.0.1' : await addressOf(master.host)
-  const address = await addressTowards({ host, port }, limitMs)
+  const address = await addressTowards({ host, port }, limitMs, signal)
   return { store: { host, port, served }, address: alone ? '127.0.0.1' : address }
 }
 
@@ -165,7 +167,11 @@ async function ownAddress(host: string): Promise<string> {
 }
 
 /** The address that this machine has on the way to another, which may not listen yet. */
-async function addressTowards(place: { host: string; port: number }, limitMs: number): Promise<string> {
+async function addressTowards(
+  place: { host: string; port: number },
+  limitMs: number,
+  signal?: AbortSignal,
+): Promise<string> {
   const end = performance.now() + limitMs
   for (;;) {
     const found = await tryConnect(place)
@@ -175,6 +181,7 @@ async function addressTowards(place: { host: string; port: number }, limitMs: nu
         `the job's store at ${place.host} port ${place.port} did not answer within ${limitMs / 1000} s (${found.message})`,
       )
     await sleep(200)
+    signal?.throwIfAborted()
   }
 }
 

@@ -34,7 +34,9 @@ export async function launchRanks({ devices, signal, ...given }: LaunchOptions):
   const before = threads()
   const own = devices.includes('cpu') ? Math.max(1, Math.floor(backend().threads / devices.length)) : before
   const host = '127.0.0.1'
-  const shared = { size: devices.length, address: host, backend: backendOf(devices), job: 'whetstone', limitMs }
+  // Starting takes its time, also where a rank may not be silent for long.
+  const limits = { limitMs, joinLimitMs: Math.max(limitMs, defaultLimitMs) }
+  const shared = { size: devices.length, address: host, backend: backendOf(devices), job: 'whetstone', ...limits }
   const failed = new AbortController()
   const children: RankProcess[] = []
   const start = (store: Store): void => {

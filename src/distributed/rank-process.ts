@@ -10,4 +10,8 @@ export type RankProcessOptions = RankOptions
 
 // However rank 0 ends, also before the ranks know each other.
 if (endWithParent() !== Number(process.argv[3])) process.exit(1)
-await endingProcess(() => serveRank(JSON.parse(process.argv[2]!) as RankProcessOptions))
+await endingProcess(joined => {
+  // Its parent hears the same signals.
+  joined()
+  return serveRank(JSON.parse(process.argv[2]!) as RankProcessOptions)
+})

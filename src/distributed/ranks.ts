@@ -25,18 +25,18 @@ export class Ranks {
 
   /**
    * As a config and the environment say. A launched job is joined here: its ranks wait without a limit from then on. Ranks that this
-   * process starts itself are started when `world` is first asked for.
+   * process starts itself are started when `world` is first asked for. `signal` gives up waiting for the others.
    */
-  static async of(choice: DeviceChoice): Promise<Ranks> {
+  static async of(choice: DeviceChoice, signal?: AbortSignal): Promise<Ranks> {
     const launched = launchedRank(process.env)
-    if (launched) return Ranks.ofLaunched(launched, choice)
+    if (launched) return Ranks.ofLaunched(launched, choice, signal)
     const devices = rankDevices(choice)
     return new Ranks(devices[0], devices.length, signal => launchRanks({ devices, signal }))
   }
 
-  private static async ofLaunched(launched: LaunchedRank, choice: DeviceChoice): Promise<Ranks> {
-    if (launched.rank !== 0) return endingProcess(() => serveLaunched(launched))
-    joined ??= openLaunched(launched, choice)
+  private static async ofLaunched(launched: LaunchedRank, choice: DeviceChoice, signal?: AbortSignal): Promise<Ranks> {
+    if (launched.rank !== 0) return endingProcess(joined => serveLaunched(launched, { onConnected: joined }))
+    joined ??= openLaunched(launched, choice, signal)
     const world = await joined
     return new Ranks(world.identity.device as Device, world.size, async () => ({ world, close: async () => {} }))
   }

@@ -39,7 +39,7 @@ interface Context {
 export async function evaluateModel(options: EvaluationOptions): Promise<EvaluationResult> {
   const { report = silentReport, signal = new AbortController().signal, live, ...rest } = options
   const config = resolveEvaluation({ ...rest })
-  const ranks = await Ranks.of(config)
+  const ranks = await Ranks.of(config, signal)
   const prepared = await prepareEvaluation(config, { report, signal, live }).catch(async error => {
     await ranks.close()
     throw error

@@ -1,6 +1,7 @@
 /** Ranks that a launcher starts, as a person, Slurm or Kubernetes would: each process gets its environment, and nothing else. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Child, type Ended, runWhetstone, startWhetstone } from '../support/child.js'
 import { jsonl, temporaryDirectory } from '../support/files.js'
@@ -132,6 +133,17 @@ test('a mistake in the config ends all ranks, and each says why', async () => {
   expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining('nowhere') })
   expect(second!.code).toBe(1)
   expect(second!.stderr).toContain('the controller (rank 0) has stopped the job')
+})
+
+test('Ctrl-C ends ranks that wait for each other', async () => {
+  for (const env of (await byHand(3)).slice(0, 2)) {
+    const child = start(training('waiting'), env)
+    // Until it waits, or the machine is very slow: then the signal ends it by itself.
+    await child.waitFor(env.RANK === '0' ? /checking/ : /starting/)
+    await delay(2000)
+    const { code, signal, output } = await child.kill('SIGINT')
+    if (signal !== 'SIGINT') expect(code, output).toBe(130)
+  }
 })
 
 test('a rank that never comes is named, and the ranks that came end', async () => {

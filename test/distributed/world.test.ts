@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RankError } from '../../src/distributed/index.js'
+import { DistributedModel, RankError } from '../../src/distributed/index.js'
 import { outputsFromPart } from '../../src/distributed/output-arrays.js'
 import { sequencesToPart } from '../../src/distributed/sequence-arrays.js'
 import { LocalModel } from '../../src/model/index.js'
@@ -41,6 +41,15 @@ test('a rank that dies ends what waits for it; a rank whose controller is gone e
   expect(error.message).toMatch(/^rank 1 \(.*, cpu, process \d+\) is gone: its connection has closed$/)
   await expect(world.peers[1]!.ask('model.dispose', {})).rejects.toThrow('rank 1')
   expect(await children[1]!.ended).toMatchObject({ code: 1, stderr: expect.stringContaining('controller (rank 0)') })
+})
+
+test('a rank with other weights is named', async () => {
+  const { world } = await startRanks(2, { mistake: 'has other weights' })
+  const directory = fixture('qwen2')
+  await expect(DistributedModel.load(world, directory, { role: 'language' })).rejects.toThrow(
+    new RegExp(`^rank 1 \\(.*\\) has other weights in ${directory} than rank 0; give every machine the same files$`),
+  )
+  await world.close()
 })
 
 test('a job that is not whole is refused by what is missing', async () => {

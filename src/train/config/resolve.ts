@@ -299,6 +299,10 @@ function unfolded(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   const forms: readonly z.core.$ZodIssue[][] = issue.errors
   const ofAnotherKind = (one: z.core.$ZodIssue): boolean => one.code === 'invalid_type' && one.path.length === 0
   const form = forms.find(issues => !issues.some(ofAnotherKind))
+  const [only] = form?.length === 1 ? form : []
+  // One word of several forms says less than the union itself.
+  if (only?.code === 'invalid_value' && only.path.length === 0 && issue.message.startsWith('expected '))
+    return [{ code: 'custom', path, message: issue.message }]
   if (form) return form.map(one => ({ ...one, path: [...path, ...one.path] })).flatMap(unfolded)
   const words = { string: 'text', object: 'an object of options', array: 'a list' } as Readonly<Record<string, string>>
   const kinds = forms.flatMap(issues => issues.flatMap(one => (one.code === 'invalid_type' ? [one.expected] : [])))

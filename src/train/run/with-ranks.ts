@@ -11,7 +11,7 @@ export function withRanks<C extends DeviceChoice>(
   return async job => {
     // A dry run may be for another machine.
     if (job.ranks || (job.purpose === 'check' && !launchedRank(process.env))) return run(job)
-    const ranks = await Ranks.of(job.config)
+    const ranks = await Ranks.of(job.config, job.signal)
     // A run may be waiting for a server of rewards when a rank is lost.
     const lost = new AbortController()
     ranks.onFailure(() => lost.abort())

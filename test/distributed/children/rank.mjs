@@ -7,6 +7,7 @@ threads(1)
 
 /** What a rank with a mistake does in place of a command. */
 const mistakes = {
+  'has other weights': () => ({ 'model.load': async () => ({ body: 'others' }) }),
   'loops for ever': () => ({
     'model.score': () => {
       for (;;);
