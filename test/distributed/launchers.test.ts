@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { devicesProblem, plannedRanks, rankDevices } from '../../src/distributed/devices.js'
 import { firstHost, launchedRank } from '../../src/distributed/environment.js'
+import { openLaunched, serveLaunched } from '../../src/distributed/join.js'
+import { Ranks } from '../../src/distributed/ranks.js'
+import { native } from '../../src/tensor/native.js'
 
 const torchrun = {
   ...{ RANK: '3', WORLD_SIZE: '4', LOCAL_RANK: '1', LOCAL_WORLD_SIZE: '2', MASTER_ADDR: 'box-1', MASTER_PORT: '29400' },
@@ -71,4 +74,15 @@ test('devices: which ranks compute where', () => {
   expect(plannedRanks({}, { gpus: 8 }, job)).toEqual({ ranks: 32, sharing: 1 })
   expect(plannedRanks({}, box, job)).toEqual({ ranks: 32, sharing: 2 })
   expect(plannedRanks({ device: 'cuda' }, laptop, job)).toEqual({ ranks: 32, sharing: 1 })
+})
+
+test('a libtorch without c10d: one process trains, and more are refused', async () => {
+  const { openStore } = native
+  onTestFinished(() => void Object.assign(native, { openStore }))
+  Object.assign(native, { openStore: undefined })
+  expect(await Ranks.of({ device: 'cpu', devices: 1 })).toMatchObject({ size: 1, device: 'cpu' })
+  await expect(Ranks.of({ device: 'cpu', devices: 2 })).rejects.toThrow('2 ranks need collectives, and this libtorch')
+  const launched = launchedRank({ ...torchrun, RANK: '0', LOCAL_RANK: '0' })!
+  await expect(openLaunched(launched, {})).rejects.toThrow('the launcher started 4 ranks, and this libtorch was built')
+  await expect(serveLaunched({ ...launched, rank: 1 })).rejects.toThrow('this libtorch was built without c10d')
 })
