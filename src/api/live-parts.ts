@@ -73,7 +73,11 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
   const models: Record<string, TokenModel> = {}
   for (const { section, key, option } of placesOf(values, ['model', 'reference', 'critic', 'critic.model'])) {
     const model = section[key]
-    if (!isModel(model)) continue
+    if (!isModel(model)) {
+      if (typeof model === 'object' && option !== 'critic')
+        throw new InputError(`${option}: expected a model directory, or a model of the program such as a LocalModel`)
+      continue
+    }
     models[option] = model
     const adapted = option === 'model' && model.capabilities.exports.includes('adapter')
     const write = (what: ExportOptions['what']) => async (path: string) => {
@@ -98,6 +102,8 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
     add(values, 'environment', { option: 'environment', allow: 'environment', name: 'data/environment.txt', write })
   }
   const generator = isGenerator(values.generator) ? values.generator : undefined
+  if (!generator && !isDefinition(values.generator) && hasFunctions(values.generator))
+    throw new InputError('generator: expected options, a definition, or a Generator with the function generate')
   // Not the engine of this process: the options are checked against what this one can do.
   if (generator) values.generator = { type: liveGenerator(generator) }
   else if (isDefinition(values.generator)) values.generator = { type: values.generator }
@@ -115,6 +121,8 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
 function rowParts(values: Values, options: readonly string[], directory: string): Part[] {
   return placesOf(values, options).flatMap(({ section, key, option }) => {
     const rows = section[key]
+    if (typeof rows !== 'string' && typeof rows !== 'object')
+      throw new InputError(`${option}: expected files, or rows (an iterable of objects), got a ${typeof rows}`)
     if (!isRows(rows)) return []
     const path = join(directory, 'data', `${option}.jsonl`)
     section[key] = path
@@ -168,6 +176,9 @@ const isModel = (value: unknown): value is TokenModel =>
 
 const isGenerator = (value: unknown): value is Generator =>
   typeof value === 'object' && value !== null && 'generate' in value && typeof value.generate === 'function'
+
+const hasFunctions = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.values(value).some(one => typeof one === 'function')
 
 /** A generator of the program, as a config holds one. */
 const liveGenerator = (generator: Generator): GeneratorDefinition =>

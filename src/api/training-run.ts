@@ -107,12 +107,14 @@ export class TrainingRun implements PromiseLike<TrainingResult>, AsyncIterable<R
   // biome-ignore lint/suspicious/noThenProperty: `await run` gives the result
   then<A = TrainingResult, B = never>(
     onResult?: ((result: TrainingResult) => A | PromiseLike<A>) | null,
-    onError?: ((error: unknown) => B | PromiseLike<B>) | null,
+    // biome-ignore lint/suspicious/noExplicitAny: as in Promise, so that handlers may name a type
+    onError?: ((error: any) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     return this.#result.then(onResult, onError)
   }
 
-  catch<B = never>(onError?: ((error: unknown) => B | PromiseLike<B>) | null): Promise<TrainingResult | B> {
+  // biome-ignore lint/suspicious/noExplicitAny: as in Promise
+  catch<B = never>(onError?: ((error: any) => B | PromiseLike<B>) | null): Promise<TrainingResult | B> {
     return this.#result.catch(onError)
   }
 

@@ -171,6 +171,15 @@ test('a model of another role, and options that a loaded model no longer takes, 
   )
 })
 
+test.each([
+  [{ model: {} }, 'model: expected a model directory, or a model of the program such as a LocalModel'],
+  [{ reference: {} }, 'reference: expected a model directory, or a model of the program'],
+  [{ data: 7 }, 'data: expected files, or rows (an iterable of objects), got a number'],
+  [{ generator: { generat() {} } }, 'generator: expected options, a definition, or a Generator'],
+])('what is no live part is refused in words of the program: %o', async (given, message) => {
+  await expect(grpo({ ...rollouts, model, data: rows, rewards: () => 1, ...given } as never)).rejects.toThrow(message)
+})
+
 test('models that a run loads have the dtype of the one that it is given', async () => {
   const live = await LocalModel.load(model, { role: 'language', device: 'cpu', dtype: 'bfloat16' })
   atEnd(() => live.dispose())

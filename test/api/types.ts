@@ -20,6 +20,8 @@ export function types(): void {
     yield { prompt: 'a', answer: 1 }
   }
   ppo({ model, data: streamed(), rewards: async ({ row }) => row.answer })
+  // A handler may name the type of its error, as that of a promise.
+  sft({ model, data: rows }).catch((error: Error) => error.message)
   // Names, functions and sources in one list.
   grpo({ model, data: rows, rewards: ['numeric-answer', ({ row }) => row.letter.length] })
   // @ts-expect-error rows have no such column
