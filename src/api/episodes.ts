@@ -12,7 +12,7 @@ import {
 } from '../train/index.js'
 import { attributed } from './run-training.js'
 
-export interface EpisodesStart {
+interface EpisodesStart {
   readonly config: RlConfig
   readonly origins: Readonly<Record<string, string>>
   readonly prompts: number

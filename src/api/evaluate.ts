@@ -59,7 +59,7 @@ export async function evaluate<Row extends object>(options: EvaluateOptions<Row>
 const dataOptions = ['sftDataPath', 'rewardDataPath', 'ppoDataPath'] as const
 
 /** The options of a pipeline, with rows of the program in place of files. */
-export type PipelineGiven = Pick<PipelineOptions, Exclude<keyof PipelineOptions, (typeof dataOptions)[number]>> & {
+type PipelineGiven = Pick<PipelineOptions, Exclude<keyof PipelineOptions, (typeof dataOptions)[number]>> & {
   readonly [option in (typeof dataOptions)[number]]?: Data
 }
 

@@ -96,7 +96,7 @@ export async function* experience<Row extends object>(
   }
 }
 
-export interface ExperienceStart extends ResolvedConfig<ExperienceFile>, Surroundings {
+interface ExperienceStart extends ResolvedConfig<ExperienceFile>, Surroundings {
   /** The models are loaded and the first batch begins. */
   readonly onOpened?: () => void
 }

@@ -1,6 +1,6 @@
 /** The front door: every task as a function. */
 
-export { type EpisodesStart, resolveEpisodes, startEpisodes } from './episodes.js'
+export { resolveEpisodes, startEpisodes } from './episodes.js'
 export * from './evaluate.js'
 export * from './experience.js'
 export { type ExperienceFile, experienceOptions, experienceSchema, resolveExperience } from './experience-config.js'

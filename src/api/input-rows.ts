@@ -68,7 +68,7 @@ const promptForms = oneOf(
 )
 
 /** What `generate` takes: token ids, a text or messages. */
-export type PromptInput =
+type PromptInput =
   | { readonly kind: 'ids'; readonly ids: readonly number[] }
   | { readonly kind: 'turns'; readonly prompt: TextPrompt }
 

@@ -15,7 +15,7 @@ export interface RowMedia {
 
 type OneOrMany<List extends readonly unknown[] | undefined> = List | NonNullable<List>[number]
 
-export interface MediaInputOptions {
+interface MediaInputOptions {
   readonly config: Pick<ModelConfig, 'decoder'>
   /** Has the files of the processor; undefined for a model of the program. */
   readonly directory: string | undefined
@@ -28,7 +28,7 @@ export interface MediaInputOptions {
 }
 
 /** Ids with a placeholder for every token of the media. */
-export interface ExpandedIds {
+interface ExpandedIds {
   readonly ids: Int32Array
   readonly media: readonly MediaItem[]
   /** For each id, the index of the given id that it comes from. */

@@ -8,14 +8,14 @@ import { configuredStops, type OpenedEngine, type OpenOptions, openEngine } from
 import { Tokenizer } from '../text/index.js'
 
 /** An engine of this process, or one on every rank; the weights of those cannot be exchanged. */
-export interface RankedEngine extends Pick<OpenedEngine, 'tokenizer' | 'close'> {
+interface RankedEngine extends Pick<OpenedEngine, 'tokenizer' | 'close'> {
   readonly engine: OpenedEngine['engine'] | DistributedGenerator
   readonly weights: OpenedEngine['weights'] | undefined
   /** Called when a rank is lost, also while no request is in flight. */
   readonly onFailure: (listener: (error: Error) => void) => void
 }
 
-export type RankedOptions = OpenOptions & Pick<DeviceChoice, 'devices'>
+type RankedOptions = OpenOptions & Pick<DeviceChoice, 'devices'>
 
 export async function openRankedEngine(directory: string, options: RankedOptions): Promise<RankedEngine> {
   const { devices, ...alone } = options

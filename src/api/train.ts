@@ -131,7 +131,7 @@ interface PlayedOptions<Row extends object> extends RolloutOptions<Row> {
 }
 
 /** Options of `rl` whose preset is given: those of `grpo` and `ppo`. */
-export type PresetOptions<Row extends object = object> = ScoredOptions<Row> | PlayedOptions<Row>
+type PresetOptions<Row extends object = object> = ScoredOptions<Row> | PlayedOptions<Row>
 
 export type RlOptions<Row extends object = object> = PresetOptions<Row> & {
   /** Preset of options, or your own (`defineAlgorithm`, or its file); options that are given here win. @defaultValue `"grpo"` */

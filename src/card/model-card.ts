@@ -11,7 +11,7 @@ import { hubId, publicConfig, publicName } from './public-names.js'
 /** What lies beside the card. */
 export type CardForm = 'model' | 'adapter' | 'gguf'
 
-export interface ModelCardOptions {
+interface ModelCardOptions {
   /** The run that made the model. Default: the run that the model lies in, where it lies in one. */
   readonly run?: string | undefined
   /** Of the card. Default: the name of the run, or of the model's directory. */
@@ -22,7 +22,7 @@ export interface ModelCardOptions {
   readonly base?: string | undefined
 }
 
-export interface ModelCard {
+interface ModelCard {
   /** README.md. */
   readonly text: string
   /** curves.png; undefined where there is no run, or none of its metrics. */

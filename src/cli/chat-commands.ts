@@ -4,7 +4,7 @@ import { dirname, relative, resolve } from 'node:path'
 import { didYouMean, InputError, systemProblem } from '../errors/index.js'
 import type { ChatContentPart, ChatMessage } from '../text/index.js'
 
-export type ChatInput =
+type ChatInput =
   | { readonly kind: 'message'; readonly text: string }
   | { readonly kind: 'nothing' | 'help' | 'new' | 'retry' | 'quit' }
   | { readonly kind: 'system' | 'save'; readonly text: string }

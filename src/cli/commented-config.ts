@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import { z } from 'zod'
 import { bare, type RawConfig } from '../train/index.js'
 
-export interface CommentedConfig {
+interface CommentedConfig {
   readonly schema: z.ZodObject
   /** Values that are written in place of defaults. */
   readonly values: RawConfig

@@ -20,7 +20,7 @@ import { flagName, readFlags, UsageError } from './flags.js'
 /** How an option of a config is typed: `--optimizer.warmup-steps` for `optimizer.warmupSteps`. */
 export const optionFlag = (option: string): string => flagName(option)
 
-export interface ConfigFlags<S extends z.ZodObject> {
+interface ConfigFlags<S extends z.ZodObject> {
   /** The flags of the verb itself. */
   readonly flags: z.output<S>
   /** The options of the config; over a config file and `--set`. */

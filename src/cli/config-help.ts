@@ -5,7 +5,7 @@ import { optionFlag } from './config-flags.js'
 import { type Required, requiredOptions } from './config-layers.js'
 import { helpRows } from './flags.js'
 
-export interface ConfigHelp extends Required {
+interface ConfigHelp extends Required {
   readonly verb: string
   readonly options?: ResolveOptions
   /** Options that most commands set, beside those that have to be given. */

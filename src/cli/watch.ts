@@ -99,7 +99,7 @@ const all = { where: '', search: '', whole: 'no' } as const
 const blocks = '▁▂▃▄▅▆▇█'
 
 /** Means of equal parts of a curve, as blocks between its lowest and its highest. */
-export function sparkline(values: readonly number[], width: number): string {
+function sparkline(values: readonly number[], width: number): string {
   const finite = values.filter(Number.isFinite)
   if (finite.length === 0) return ''
   const parts = Math.min(width, finite.length)

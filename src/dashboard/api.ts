@@ -78,7 +78,3 @@ export type Bytes = Uint8Array
 /** JSON objects that come one after another. */
 export type Lines<T> = AsyncIterable<T>
 
-export interface ErrorAnswer {
-  /** For people: what was wrong and what to do. */
-  readonly error: string
-}

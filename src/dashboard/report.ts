@@ -23,7 +23,7 @@ import { PageFiles } from './page-files.js'
 import type { ReportData } from './report-data.js'
 import { Dashboard } from './server.js'
 
-export interface ReportOptions {
+interface ReportOptions {
   /** Of the run. */
   readonly directory: string
   /** Most samples, and most of them with the numbers of their tokens. */

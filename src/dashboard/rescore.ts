@@ -9,7 +9,7 @@ import type { RescoreAnswer } from './api.js'
 import { RequestError } from './errors.js'
 import type { SelectedSample } from './samples/service.js'
 
-export interface RescoreOptions {
+interface RescoreOptions {
   readonly view: RunView
   readonly rewards: string
   readonly samples: readonly SelectedSample[]

@@ -8,7 +8,7 @@ import { Flags } from './flags.js'
 import { askSamples, rowOf, rowShown } from './samples/query.js'
 import type { SampleIndex } from './samples/sample-index.js'
 
-export interface SampleViewQuery {
+interface SampleViewQuery {
   readonly where: string
   readonly search: string
   readonly sort: string

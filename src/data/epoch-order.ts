@@ -1,7 +1,7 @@
 /** The order of an epoch, from seed, epoch and weights alone, without a list in memory. Pure. */
 import { Permutation } from './shuffle.js'
 
-export interface OrderOptions {
+interface OrderOptions {
   /** Examples of each source, and how often an epoch visits them. */
   readonly sources: readonly { readonly size: number; readonly weight: number }[]
   readonly seed: number

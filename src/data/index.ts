@@ -20,19 +20,18 @@ export { directoryOf } from './formats/media.js'
 export { type Inspection, type InspectOptions, inspectData } from './inspect.js'
 export type { LengthSummary } from './lengths.js'
 export { expandedSequence, patchesOf, promptWithMedia, type RowProcessor } from './media-rows.js'
-export { type OpenedRow, RowInput } from './open-rows.js'
+export { RowInput } from './open-rows.js'
 export * from './options.js'
 export {
   type FilePrompt,
   type Prompt,
   type PromptColumns,
-  type PromptFile,
   type PromptFileOptions,
   type PromptRow,
   readPrompts,
 } from './prompts.js'
 export { BadRows, type DataRow, type ReadOptions } from './read-rows.js'
-export type { RenderedPart, RenderedRow, RenderedSection } from './render-row.js'
+export type { RenderedPart, RenderedRow } from './render-row.js'
 export type { Column, RowSchema } from './row-schema.js'
 export { readSamples, type SavedSample } from './samples.js'
 export { Permutation } from './shuffle.js'

@@ -31,7 +31,7 @@ export interface InspectOptions extends DataOptions {
   readonly onProgress?: (done: number, total: number) => void
 }
 
-export interface InspectedColumn extends Column {
+interface InspectedColumn extends Column {
   /** A field such as `prompt`; undefined where it is only a column. */
   readonly role?: string | undefined
 }

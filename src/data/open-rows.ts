@@ -4,7 +4,7 @@ import { RowFile, type ScannedRow } from './files/row-file.js'
 import type { RowFormat } from './files/row-format.js'
 import { findSourceFiles, type SourceFile } from './source-files.js'
 
-export interface OpenedRow {
+interface OpenedRow {
   /** `FILE:12`, or `FILE, row 3`. */
   readonly where: string
   readonly parsed: ScannedRow['parsed']

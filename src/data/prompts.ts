@@ -51,7 +51,7 @@ export interface FilePrompt<Row = DataRow> extends PromptRow<Row> {
   readonly where: string
 }
 
-export interface PromptFile<Row = DataRow> {
+interface PromptFile<Row = DataRow> {
   readonly prompts: readonly FilePrompt<Row>[]
   /** The columns as they were found. */
   readonly columns: readonly Column[]

@@ -13,7 +13,7 @@ export interface RenderedPart {
   readonly trained: boolean
 }
 
-export interface RenderedSection {
+interface RenderedSection {
   /** Such as `chosen`; empty where there is only one. */
   readonly title: string
   readonly parts: readonly RenderedPart[]
@@ -90,7 +90,7 @@ const charactersOf = (sections: readonly RenderedSection[]): number =>
   sections.reduce((sum, { parts }) => sum + parts.reduce((inner, { text }) => inner + text.length, 0), 0)
 
 /** An example as a trainer sees it. The text is made only on request, because few examples are shown. */
-export interface ExampleRendering {
+interface ExampleRendering {
   length(): Promise<number>
   render(): Promise<Rendered>
 }

@@ -14,7 +14,7 @@ import { type ReadRow, type ReadRowOptions, readRowAs } from './row-readers.js'
 import type { SourceFiles } from './source-files.js'
 import type { ExampleKind, SkippedRow } from './types.js'
 
-export interface RowStoreOptions extends Pick<DataOptions, 'promptTemplate' | 'systemPrompt' | 'maxBadRows'> {
+interface RowStoreOptions extends Pick<DataOptions, 'promptTemplate' | 'systemPrompt' | 'maxBadRows'> {
   /** Where bad rows are collected. Rows of several stores may be: they count together. */
   readonly bad?: BadRows | undefined
   /** What these rows are called where they are in more than one file. Default `data`. */

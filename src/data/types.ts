@@ -96,7 +96,7 @@ export interface SkippedRow {
   readonly message: string
 }
 
-export interface DataFileReport {
+interface DataFileReport {
   readonly path: string
   readonly bytes: number
   /** Rows that can be used. */

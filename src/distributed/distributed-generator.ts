@@ -25,7 +25,7 @@ import type { Peer } from './peer.js'
 import type { EngineCommand, EngineOpening, GenerateCommand, Generated } from './rank-engines.js'
 import type { World } from './world.js'
 
-export interface DistributedGeneratorOptions extends EnginesOptions {
+interface DistributedGeneratorOptions extends EnginesOptions {
   /** For stop strings and text. The other ranks load it from `directory`, which every machine has under the same path. */
   readonly tokenizer?: { readonly own: Tokenizer; readonly directory: string }
 }

@@ -119,7 +119,7 @@ function deviceOf({ device }: Settings, { localRank, gpus }: { localRank: number
 }
 
 /** On a CPU each rank has its part of the cores; a number that the user set stays. */
-export function shareCores(device: string, ranks: number): void {
+function shareCores(device: string, ranks: number): void {
   if (device !== 'cpu' || process.env.OMP_NUM_THREADS !== undefined) return
   threads(Math.max(1, Math.floor(backend().threads / ranks)))
 }

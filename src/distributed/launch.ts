@@ -14,7 +14,7 @@ const keptText = 2_000
 /** A rank that was told to end has this long. */
 const graceMs = 5_000
 
-export interface LaunchOptions {
+interface LaunchOptions {
   /** Of each rank; the first is of this process. */
   readonly devices: readonly Device[]
   /** Default 60 s, or what the environment says. */
@@ -22,7 +22,7 @@ export interface LaunchOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface LaunchedWorld {
+interface LaunchedWorld {
   readonly world: World
   /** Ends the ranks, and resolves when their processes have ended. */
   close(): Promise<void>

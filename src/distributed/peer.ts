@@ -24,10 +24,10 @@ export interface IncomingCall extends Part, Exchange {
 export type Handler = (call: IncomingCall) => Promise<Partial<Part> | undefined>
 export type Handlers = Readonly<Record<string, Handler>>
 /** The handler of a command; undefined where there is none. */
-export type HandlerOf = (op: string) => Handler | undefined
+type HandlerOf = (op: string) => Handler | undefined
 
 /** What the caller has. */
-export interface OutgoingCall extends Exchange {
+interface OutgoingCall extends Exchange {
   /** The answer, or the other side's error. */
   readonly done: Promise<Part>
 }

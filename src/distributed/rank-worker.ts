@@ -12,7 +12,7 @@ import { Stalls } from './stalls.js'
 import { controlKey, joinGroup, type Membership, openStore } from './world.js'
 
 /** More commands than those of models and engines. */
-export type MoreHandlers = (membership: Membership, models: RankModels) => Handlers
+type MoreHandlers = (membership: Membership, models: RankModels) => Handlers
 
 export interface ServeOptions extends RankOptions {
   readonly handlers?: MoreHandlers

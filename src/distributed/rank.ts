@@ -28,7 +28,7 @@ export interface RankOptions {
 export const defaultLimitMs = 60_000
 
 /** The versions that must be the same on every rank: they decide the numbers. */
-export interface RankBuild {
+interface RankBuild {
   readonly whetstone: string
   readonly libtorch: string
   readonly node: string

@@ -6,7 +6,7 @@ import type { ScoreCommand, TrainCommand } from './rank-models.js'
 import { sequencesToPart } from './sequence-arrays.js'
 
 /** Asked for the gradients of some outputs of a rank; the answer may have to wait for its turn. */
-export type RankLoss<R extends Role> = (
+type RankLoss<R extends Role> = (
   outputs: readonly Outputs[R][],
   indices: readonly number[],
 ) => Promise<readonly Gradients[R][]>

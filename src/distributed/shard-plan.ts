@@ -1,6 +1,6 @@
 /** Which rank computes which sequences. Pure. */
 
-export interface ShardOptions {
+interface ShardOptions {
   readonly ranks: number
   /** This many consecutive sequences stay on one rank (pairs of a preference, samples of a prompt). Default 1. */
   readonly groupSize?: number

@@ -27,7 +27,7 @@ export function openStore({ store, limitMs = defaultLimitMs, joinLimitMs = limit
 }
 
 /** What a launcher does while the ranks come together. */
-export interface OpenHooks {
+interface OpenHooks {
   /** The store is there, and nothing in it yet. */
   readonly onStore?: (store: Store) => Promise<void> | void
   /** Gives up waiting for the other ranks. */

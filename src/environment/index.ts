@@ -16,16 +16,10 @@ export * from './environment.js'
 export * from './episode.js'
 export { EnvironmentError } from './errors.js'
 export * from './journal.js'
-export { type EpisodeLimits, type EpisodeOptions, episodeSchema, episodeShape } from './limits.js'
-export { type McpOptions, type McpTools, mcpSchema, mcpShape, mcpTools } from './mcp/index.js'
+export { type EpisodeLimits, type EpisodeOptions, episodeSchema } from './limits.js'
+export { type McpOptions, type McpTools, mcpSchema, mcpTools } from './mcp/index.js'
 export { type EpisodeRules, episodeRules, episodeWorld, toolSchema } from './open-world.js'
-export {
-  type OpenEnvironment,
-  type OpenEnvOptions,
-  openEnvironment,
-  openEnvSchema,
-  openEnvShape,
-} from './openenv/index.js'
+export { type OpenEnvOptions, openEnvironment, openEnvShape } from './openenv/index.js'
 export { endRecord, historyOf, RecordedAttempt, restoredOutcome } from './recorded.js'
 export * from './recorder/index.js'
 export { type AttemptOptions, type EpisodeWorld, runAttempt } from './run-attempt.js'

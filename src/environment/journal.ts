@@ -5,7 +5,7 @@ import type { Completion, EpisodeOutcome, FailurePlace, Stop } from './episode.j
 import type { Effect, ToolResult } from './tool.js'
 
 /** Before the session opens. Records which tools, template and version of the environment the episode had. */
-export interface OpenedRecord extends EpisodeKey {
+interface OpenedRecord extends EpisodeKey {
   readonly kind: 'episode-opened'
   readonly environment: string
   readonly version: string
@@ -43,7 +43,7 @@ export interface CallResultRecord extends EpisodeKey {
 }
 
 /** An attempt that failed. Another one follows where the budget allows it. */
-export interface AttemptFailedRecord extends EpisodeKey {
+interface AttemptFailedRecord extends EpisodeKey {
   readonly kind: 'attempt-failed'
   readonly at: FailurePlace
   readonly message: string

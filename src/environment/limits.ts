@@ -1,7 +1,7 @@
 /** Limits of an episode: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
 
-export const episodeShape = {
+const episodeShape = {
   turns: z.int().min(1).default(16).describe('most turns of the policy in an episode'),
   toolCalls: z.int().min(0).default(64).describe('most tool calls in an episode'),
   invalidCalls: z

@@ -19,7 +19,7 @@ export type EpisodeRules = Pick<
   'environment' | 'tools' | 'tokenizer' | 'junctions' | 'toolSets' | 'format' | 'limits' | 'identity' | 'places'
 >
 
-export interface RulesOptions {
+interface RulesOptions {
   readonly environment: Environment
   readonly tokenizer: Tokenizer
   readonly limits?: EpisodeOptions

@@ -68,7 +68,7 @@ export class RecordedAttempt {
   }
 }
 
-export interface EpisodeHistory {
+interface EpisodeHistory {
   /** The episode ended. */
   readonly end: EpisodeRecord | undefined
   /** The attempt that was not ended; attempts start at 0. */

@@ -3,7 +3,7 @@ import { nearest } from './did-you-mean.js'
 import { expectation } from './expectation.js'
 import { type Problem, problemOf } from './problem.js'
 
-export interface SchemaProblemOptions {
+interface SchemaProblemOptions {
   /** The known keys, for suggestions. */
   readonly known: readonly string[]
   /** Our names for keys of other systems. */

@@ -28,8 +28,7 @@ type RewardOptions = Omit<RewardEngineOptions, 'tokenizer'>
 type ResolvedRewardOptions = Omit<RewardOptions, 'rewardModel'> & { readonly rewardModel?: ResolvedRewardModels }
 
 /** What makes prompts with images and videos ready. `placeholderIds` (of images, of videos) belong to no response: `mediaRepair`. */
-export type PromptProcessor = Pick<MultimodalProcessor, 'process'> &
-  Partial<Pick<MultimodalProcessor, 'placeholderIds'>>
+type PromptProcessor = Pick<MultimodalProcessor, 'process'> & Partial<Pick<MultimodalProcessor, 'placeholderIds'>>
 
 /** A null part is the same as a missing one. */
 export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOptions {

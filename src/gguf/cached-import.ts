@@ -19,13 +19,13 @@ const recordName = 'import.json'
 /** The name of the model, and name and size of every file of it. */
 const record = z.object({ edition: z.literal(edition), name: z.string(), files: z.record(z.string(), z.number()) })
 
-export interface CachedImport {
+interface CachedImport {
   readonly directory: string
   /** SHA-256 of the file; of a model in parts, that of the checksums of its parts. */
   readonly sha256: string
 }
 
-export interface CachedImportOptions {
+interface CachedImportOptions {
   readonly signal?: AbortSignal | undefined
   /** Called where the file has to be imported. */
   readonly onImport?: (() => void) | undefined

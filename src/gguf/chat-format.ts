@@ -59,7 +59,7 @@ function between(text: string | undefined, words: readonly string[]): string[] |
 }
 
 /** The text of a conversation. */
-export function renderFormat(format: Omit<ChatFormat, 'defaultSystem'>, messages: readonly ChatMessage[]): string {
+function renderFormat(format: Omit<ChatFormat, 'defaultSystem'>, messages: readonly ChatMessage[]): string {
   const instruction = messages.find(({ role }) => role === 'system')?.content
   const spoken = messages.filter(({ role }) => role !== 'system')
   const { system, start, toAssistant, toUser, continues } = format

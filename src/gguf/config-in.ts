@@ -25,13 +25,13 @@ const knownKeys = new Set([
   'rope.scaling.type',
 ])
 
-export interface ReadConfig {
+interface ReadConfig {
   readonly config: ModelConfig
   readonly architecture: Architecture
 }
 
 /** Special tokens, for the fields of config.json. */
-export type TokenFields = Readonly<Partial<Record<'bos_token_id' | 'eos_token_id' | 'pad_token_id', number>>>
+type TokenFields = Readonly<Partial<Record<'bos_token_id' | 'eos_token_id' | 'pad_token_id', number>>>
 
 export async function configFrom(file: GgufFile, tokens: TokenFields): Promise<ReadConfig> {
   const { metadata, path } = file

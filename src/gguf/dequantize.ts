@@ -6,7 +6,7 @@ import { floatsOfHalves } from './half.js'
 import type { TensorType } from './tensor-types.js'
 
 /** Writes the numbers of all blocks in `bytes` to `out`. */
-export type Dequantize = (bytes: Uint8Array, out: Float32Array) => void
+type Dequantize = (bytes: Uint8Array, out: Float32Array) => void
 
 const round = Math.fround
 

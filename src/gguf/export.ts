@@ -25,7 +25,7 @@ export interface ExportGgufOptions extends WriteGgufOptions {
   readonly name?: string | undefined
 }
 
-export interface ExportedGguf {
+interface ExportedGguf {
   readonly type: WrittenType
   readonly parameters: number
   readonly bytes: number

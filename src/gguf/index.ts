@@ -1,7 +1,7 @@
 /** GGUF files in and out: llama.cpp's format for models. */
-export { type CachedImport, type CachedImportOptions, cachedImport } from './cached-import.js'
+export { cachedImport } from './cached-import.js'
 export { GgufError } from './errors.js'
-export { type ExportedGguf, type ExportGgufOptions, exportGguf } from './export.js'
+export { type ExportGgufOptions, exportGguf } from './export.js'
 export { GgufFile, isGgufPath, partPaths, type ReadDtype } from './file.js'
 export { type Imported, type ImportGgufOptions, importGguf } from './import.js'
 export { modelfile } from './modelfile.js'

@@ -2,7 +2,7 @@
 import type { Vocabulary } from '../text/index.js'
 import { type ChatFormat, chatFormatOf } from './chat-format.js'
 
-export interface ModelfileOptions {
+interface ModelfileOptions {
   /** The GGUF file, beside the Modelfile. */
   readonly file: string
   readonly vocabulary: Vocabulary

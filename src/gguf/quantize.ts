@@ -2,7 +2,7 @@
 import { bfloatBits, halfBits } from './half.js'
 
 /** Writes the blocks of all numbers in `values` to `out`. */
-export type Quantize = (values: Float32Array, out: Uint8Array) => void
+type Quantize = (values: Float32Array, out: Uint8Array) => void
 
 const round = Math.fround
 

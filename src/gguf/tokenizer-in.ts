@@ -17,7 +17,7 @@ export interface FileTokens {
   readonly scores: readonly number[]
 }
 
-export interface ReadTokenizer {
+interface ReadTokenizer {
   /** `tokenizer.json`. */
   readonly tokenizer: Json
   readonly tokenizerConfig: Json

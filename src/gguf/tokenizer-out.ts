@@ -10,7 +10,7 @@ type Json = Readonly<Record<string, unknown>>
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export interface TokenizerMetadata {
+interface TokenizerMetadata {
   readonly entries: readonly (readonly [string, TypedValue])[]
   /** What llama.cpp does otherwise, for people. */
   readonly notes: readonly string[]

@@ -5,10 +5,4 @@ export type { Repo, RepoFile, RepoType } from './repo.js'
 export { isCommit } from './repo.js'
 export type { Wanted } from './select-files.js'
 export { type HubSettings, hubSettings } from './settings.js'
-export {
-  type ChooseFiles,
-  type CommitContents,
-  type Snapshot,
-  type SnapshotOptions,
-  snapshot,
-} from './snapshot.js'
+export { type ChooseFiles, type SnapshotOptions, snapshot } from './snapshot.js'

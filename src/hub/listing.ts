@@ -7,7 +7,7 @@ import type { HubSettings } from './settings.js'
 /** Loaded when something is asked: most commands ask nothing. */
 const library = () => import('@huggingface/hub')
 
-export interface RepoQuestion {
+interface RepoQuestion {
   readonly repo: Repo
   readonly revision: string
   readonly signal: AbortSignal

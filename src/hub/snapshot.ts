@@ -12,7 +12,7 @@ import { missingPart, selectFiles, type Wanted } from './select-files.js'
 import { type HubSettings, hubSettings } from './settings.js'
 
 /** The names of all files of a commit, and the texts of small ones. */
-export interface CommitContents {
+interface CommitContents {
   readonly names: readonly string[]
   read(name: string): Promise<string>
 }
@@ -32,7 +32,7 @@ export interface SnapshotOptions {
   readonly settings?: HubSettings
 }
 
-export interface Snapshot {
+interface Snapshot {
   readonly directory: string
   readonly commit: string
 }

@@ -13,7 +13,7 @@ export interface UploadFile {
   readonly size: number
 }
 
-export interface UploadPlan {
+interface UploadPlan {
   readonly directory: string
   readonly files: readonly UploadFile[]
   /** Names in the directory that stay here. */

@@ -8,7 +8,7 @@ import { MediaError } from './media-error.js'
 import { loadSharp } from './sharp.js'
 
 /** Frames of one size, one after another. */
-export interface DecodedFrames {
+interface DecodedFrames {
   readonly width: number
   readonly height: number
   readonly frames: number

@@ -18,7 +18,7 @@ export interface FfmpegOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface VideoFile {
+interface VideoFile {
   readonly frames: number
   readonly fps: number
 }

@@ -1,7 +1,7 @@
 /** What the first bytes of a file say it is. */
 import { MediaError } from './media-error.js'
 
-export type ImageFormat = 'jpeg' | 'png' | 'webp' | 'gif' | 'tiff'
+type ImageFormat = 'jpeg' | 'png' | 'webp' | 'gif' | 'tiff'
 
 const ascii = (bytes: Uint8Array, from: number, to: number): string =>
   String.fromCharCode(...bytes.subarray(from, Math.min(to, bytes.length)))

@@ -5,17 +5,11 @@ export type { UrlOptions } from './fetch-media.js'
 export { type FrameRequest, type FrameSampling, gridTimes, sampledFrames, timeText } from './frames.js'
 export type { ImageInput, RawPixels, RawVideo, VideoInput } from './inputs.js'
 export { MediaError, type MediaReason } from './media-error.js'
-export { ChangedMediaError, MediaFiles } from './media-files.js'
+export { MediaFiles } from './media-files.js'
 export { type MediaOrigin, mediaOrigin } from './media-origin.js'
 export { type KeptMedia, MediaStore } from './media-store.js'
 export { rawPngs } from './picture.js'
-export {
-  type ExpandedPlaceholders,
-  expandPlaceholders,
-  type PlaceholderRules,
-  type Placeholders,
-  type PreparedMedia,
-} from './placeholders.js'
+export { expandPlaceholders, type PlaceholderRules, type Placeholders, type PreparedMedia } from './placeholders.js'
 export { encodePng, framesOf } from './png.js'
 export { type MediaPositions, mediaPositions, type PositionRules, runLengths } from './positions.js'
 export {
@@ -29,4 +23,4 @@ export {
 } from './processor.js'
 export { type MediaConfig, type PixelBounds, readMediaConfig, type VisionFamily } from './processor-config.js'
 export { existingPath } from './read-file.js'
-export { imageSize, type Size, type SizeBounds, videoSize } from './target-size.js'
+export { imageSize, type Size, videoSize } from './target-size.js'

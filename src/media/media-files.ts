@@ -9,7 +9,7 @@ import { InputError } from '../errors/index.js'
 import { fileSha256, makeDirectory } from '../files/index.js'
 
 /** An image or a video that is not what the run has read before. */
-export class ChangedMediaError extends InputError {
+class ChangedMediaError extends InputError {
   override name = 'ChangedMediaError'
 }
 

@@ -27,7 +27,7 @@ export interface Placeholders {
   readonly videos: readonly PreparedMedia[]
 }
 
-export interface ExpandedPlaceholders {
+interface ExpandedPlaceholders {
   readonly ids: Int32Array
   /** In the order of their runs. */
   readonly media: readonly MediaItem[]

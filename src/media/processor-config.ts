@@ -16,7 +16,7 @@ export interface PixelBounds {
   readonly maxPixels: number
 }
 
-export type Channels = readonly [red: number, green: number, blue: number]
+type Channels = readonly [red: number, green: number, blue: number]
 
 export interface MediaConfig {
   readonly patchSize: number
@@ -31,7 +31,7 @@ export interface MediaConfig {
   readonly video: VideoConfig
 }
 
-export interface VideoConfig extends PixelBounds {
+interface VideoConfig extends PixelBounds {
   /** Whether the bounds are on one frame, or on all frames together. */
   readonly bounds: 'frame' | 'video'
   readonly sampling: FrameSampling

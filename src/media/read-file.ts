@@ -24,7 +24,7 @@ export interface ReadOptions {
 }
 
 /** A file by its path, checked but not read, or its bytes. */
-export type FoundFile = { readonly path: string } | { readonly bytes: Uint8Array }
+type FoundFile = { readonly path: string } | { readonly bytes: Uint8Array }
 
 export async function findFile(file: FileInput, options: ReadOptions): Promise<FoundFile> {
   if (file.kind === 'bytes') return { bytes: checkSize(file.bytes, options) }

@@ -2,7 +2,7 @@
 import type sharp from 'sharp'
 import { MediaError } from './media-error.js'
 
-export type SharpModule = typeof sharp
+type SharpModule = typeof sharp
 
 let loading: Promise<SharpModule> | undefined
 

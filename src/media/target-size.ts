@@ -7,7 +7,7 @@ export interface Size {
   readonly width: number
 }
 
-export interface SizeBounds {
+interface SizeBounds {
   /** Both sides become multiples of it: patch size times merge size. */
   readonly factor: number
   /** Of an image, of a frame, or of all frames of a video. Pixels, not sides. */
@@ -36,7 +36,7 @@ export function videoSize(size: Size, { frames, temporalPatchSize, ...bounds }: 
   })
 }
 
-export interface VideoLength {
+interface VideoLength {
   readonly frames: number
   readonly temporalPatchSize: number
 }

@@ -18,7 +18,7 @@ import type { MediaConfig } from './processor-config.js'
 import { fileName, findFile, type ReadOptions, readBytes, readHead } from './read-file.js'
 import type { Size } from './target-size.js'
 
-export interface VideoReading {
+interface VideoReading {
   readonly config: MediaConfig
   readonly limits: DecodeLimits
   readonly reading: ReadOptions
@@ -26,7 +26,7 @@ export interface VideoReading {
 }
 
 /** A video that was found: its name by content, and how to prepare it. */
-export interface FoundVideo {
+interface FoundVideo {
   readonly hash: string
   readonly prepare: () => Promise<PreparedMedia>
 }

@@ -43,7 +43,7 @@ interface Bucket {
   readonly spread: Program<readonly ['tensor'], Tensor | undefined>
 }
 
-export interface ShardedGroup extends AdamWOptions {
+interface ShardedGroup extends AdamWOptions {
   readonly parameters: ReadonlyMap<string, Tensor>
 }
 

@@ -11,7 +11,7 @@ export interface Bar {
   readonly interval?: { readonly low: number; readonly high: number } | undefined
 }
 
-export interface BarGroup {
+interface BarGroup {
   readonly label: string
   /** One for each of `names`; undefined where there is no number. */
   readonly bars: readonly (Bar | undefined)[]
@@ -26,7 +26,7 @@ export interface BarPanel {
   readonly groups: readonly BarGroup[]
 }
 
-export interface BarChartOptions {
+interface BarChartOptions {
   readonly title: string
   readonly names: readonly string[]
   readonly panels: readonly BarPanel[]

@@ -24,7 +24,7 @@ export interface ChartPanel {
   readonly level?: number | undefined
 }
 
-export interface ChartOptions {
+interface ChartOptions {
   readonly title: string
   /** Name of the horizontal axis. */
   readonly across: string

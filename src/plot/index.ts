@@ -1,5 +1,5 @@
-export { type BarChartOptions, type BarGroup, type BarPanel, barChart } from './bars.js'
-export { type ChartOptions, type ChartPanel, type ChartRun, chart } from './chart.js'
+export { type BarPanel, barChart } from './bars.js'
+export { type ChartPanel, type ChartRun, chart } from './chart.js'
 export type { Drawing } from './drawing.js'
 export { toPng } from './png.js'
 export { toSvg } from './svg.js'

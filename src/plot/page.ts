@@ -16,7 +16,7 @@ const nameRow = 20
 /** Of numbers and names of axes. */
 export const labelSize = 10
 
-export interface PageOptions {
+interface PageOptions {
   readonly title: string
   /** With their colours; a single one says nothing that the title does not. */
   readonly names: readonly string[]

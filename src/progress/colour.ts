@@ -10,7 +10,7 @@ export const inColour: Paint = (text, colour) => {
   return text === '' ? '' : `\x1b[${on}m${text}\x1b[${off}m`
 }
 
-export interface ColourFacts {
+interface ColourFacts {
   readonly isTerminal: boolean
   readonly env: Readonly<Record<string, string | undefined>>
 }

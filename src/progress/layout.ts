@@ -21,7 +21,7 @@ export interface Activity {
   readonly far?: string | undefined
 }
 
-export interface TransferState {
+interface TransferState {
   readonly label: string
   readonly amount: number
   readonly total?: number | undefined

@@ -57,7 +57,7 @@ const warning = (text: string, paint: Paint): string => `${paint('warning:', 'ye
 
 const calmMs = 300
 
-export interface TerminalReportOptions extends Terminal {
+interface TerminalReportOptions extends Terminal {
   readonly now?: (() => number) | undefined
   readonly paint?: Paint | undefined
   /** Default: one of its own. */

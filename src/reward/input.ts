@@ -7,7 +7,7 @@ import type { RewardMedia } from './media.js'
 export type RewardRow = DataRow
 
 /** A turn of an episode, as rewards see it. */
-export interface RewardTurn {
+interface RewardTurn {
   /** What the policy said, without reasoning, tool calls and special tokens. */
   readonly text: string
   readonly calls: readonly { readonly name: string; readonly argumentsText: string; readonly status: string }[]

@@ -26,7 +26,7 @@ const otherWords: Readonly<Record<string, string>> = {
 /** What one name can be; for errors and help. */
 export const rewardForms = `a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (${ruleNames.join(', ')})`
 
-export type NamedReward =
+type NamedReward =
   | { readonly kind: 'module' | 'description' | 'model'; readonly path: string }
   | { readonly kind: 'rule'; readonly rule: string }
 

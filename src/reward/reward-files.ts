@@ -54,7 +54,7 @@ export async function locateRewardModels(
 }
 
 /** A reward model that `rewards` names, and where it is to compute. */
-export interface NamedRewardModel {
+interface NamedRewardModel {
   readonly name: string
   readonly path: string
   readonly device?: string | undefined

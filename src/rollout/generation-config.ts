@@ -144,7 +144,7 @@ function parsed(text: string, path: string): Readonly<Record<string, unknown>> {
   throw new InputError(`${path}: expected an object`)
 }
 
-export function generationConfigOf(file: Readonly<Record<string, unknown>>, path: string): GenerationConfig {
+function generationConfigOf(file: Readonly<Record<string, unknown>>, path: string): GenerationConfig {
   let defaults: GenerationDefaults = {}
   for (const { name, expected, accepts, take } of fields) {
     const value = file[name]

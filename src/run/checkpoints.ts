@@ -18,7 +18,7 @@ export interface Checkpoint {
 }
 
 /** What a checkpoint says beside the trainer's state. */
-export interface CheckpointRecord extends Checkpoint {
+interface CheckpointRecord extends Checkpoint {
   /** `always`: never removed to make room for newer ones. */
   readonly keep: 'rotate' | 'always'
   /** How many bytes each log had. */
@@ -46,7 +46,7 @@ interface ListedFile {
 const schemaVersion = 1
 const stateFile = 'state.json'
 
-export interface NewCheckpoint {
+interface NewCheckpoint {
   step: number
   state: ExactJson
   logs: Readonly<Record<string, number>>
@@ -72,12 +72,12 @@ export async function writeCheckpoint(parent: string, checkpoint: NewCheckpoint)
   return directory
 }
 
-export type ReadCheckpoint =
+type ReadCheckpoint =
   | { readonly kind: 'complete'; readonly checkpoint: CheckpointRecord }
   | { readonly kind: 'incomplete'; readonly directory: string; readonly reason: string }
 
 /** How closely files are looked at: `sizes` reads none of them, `checksums` all. */
-export type CheckpointCheck = 'sizes' | 'checksums'
+type CheckpointCheck = 'sizes' | 'checksums'
 
 /** Checks one checkpoint. A format this version does not know is a {@link RunError}: to pass it over would lose what it holds. */
 export async function readCheckpoint(parent: string, step: number, check: CheckpointCheck): Promise<ReadCheckpoint> {
@@ -148,7 +148,7 @@ export async function newestCheckpoint(parent: string): Promise<CheckpointRecord
   return undefined
 }
 
-export interface RotateOptions {
+interface RotateOptions {
   /** The step of the newest checkpoint. One beyond it was passed over: it goes when the run has come past it. */
   readonly newest: number
   /** How many stay. */

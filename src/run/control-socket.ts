@@ -14,7 +14,7 @@ const patienceMs = 10_000
 const mostConnections = 16
 
 /** Answers one request; `send` may be called several times. */
-export type ControlHandler = (request: unknown, send: (line: unknown) => void, signal: AbortSignal) => Promise<void>
+type ControlHandler = (request: unknown, send: (line: unknown) => void, signal: AbortSignal) => Promise<void>
 
 export class ControlSocket {
   private constructor(

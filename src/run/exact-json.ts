@@ -46,7 +46,7 @@ export function exactParse(text: string): ExactJson {
 }
 
 /** The value with its typed arrays and unusual numbers in words of JSON. */
-export function toJson(value: ExactJson): Json {
+function toJson(value: ExactJson): Json {
   if (typeof value === 'number')
     return Number.isFinite(value) && !Object.is(value, -0)
       ? value
@@ -62,7 +62,7 @@ export function toJson(value: ExactJson): Json {
   )
 }
 
-export function fromJson(value: Json): ExactJson {
+function fromJson(value: Json): ExactJson {
   if (value === null || typeof value !== 'object') return value
   if (Array.isArray(value)) return (value as readonly Json[]).map(fromJson)
   const entries = Object.entries(value as Readonly<Record<string, Json>>)

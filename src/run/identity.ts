@@ -36,7 +36,7 @@ export interface Change {
 }
 
 /** A change that a resume made. */
-export interface RecordedChange {
+interface RecordedChange {
   readonly time: string
   readonly key: string
   /** `null` where there was nothing. */

@@ -6,7 +6,7 @@ import type { Json } from './exact-json.js'
 
 export type JsonObject = { readonly [key: string]: Json }
 
-export interface JsonLines {
+interface JsonLines {
   readonly objects: readonly JsonObject[]
   /** Numbers, from 1, of lines that are no object: each is left out alone. */
   readonly bad: readonly number[]

@@ -21,7 +21,7 @@ export interface SkippedRecord {
 
 type LogName = keyof typeof logFiles
 
-export interface OpenLogsOptions {
+interface OpenLogsOptions {
   /** On a resume: how many bytes each file had at the checkpoint the run goes back to. What came after is cut off. */
   readonly rewind?: { readonly offsets: Readonly<Record<string, number>> }
 }

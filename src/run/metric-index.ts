@@ -21,7 +21,7 @@ const mostHeader = 1 << 20
 /** Fewer lines are parsed faster than a file is opened. */
 const worthRows = 2000
 
-export interface IndexedMetrics {
+interface IndexedMetrics {
   readonly table: MetricTable
   readonly mark: TailMark
   /** Lines that are not JSON. */

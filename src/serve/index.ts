@@ -6,7 +6,6 @@ export {
   type AgentProgramOptions,
   type AgentRun,
   agentEnvironment,
-  agentSchema,
   agentShape,
 } from './recorder/agent-environment.js'
 export type { RecordOptions } from './recorder/recorded-sessions.js'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { InputError } from '../errors/index.js'
 import { type LocateOptions, locateModel } from './locate.js'
 
-export interface ModelWithAdapter {
+interface ModelWithAdapter {
   readonly model: string
   readonly adapter?: string | undefined
 }

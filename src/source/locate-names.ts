@@ -9,7 +9,7 @@ import type { NameKind } from './names.js'
 /** Commits, and checksums of GGUF files, by what they are recorded under and by name: `{ model: { 'hf:org/name': '0123...' } }`. */
 export type Commits = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-export interface LocateNamesOptions {
+interface LocateNamesOptions {
   /** Dotted paths of options that name files and directories. Lists count too: `data.path` is that of each source of a list. */
   readonly options: readonly string[]
   /** Of the run that goes on: a branch that has moved since does not change it. */
@@ -20,7 +20,7 @@ export interface LocateNamesOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface LocatedNames<C> {
+interface LocatedNames<C> {
   /** With paths in place of names. */
   readonly config: C
   readonly commits: Commits

@@ -13,7 +13,7 @@ import { InputError } from '../errors/index.js'
 
 export type NameKind = 'model' | 'data'
 
-export interface HubName {
+interface HubName {
   /** `org/name`. */
   readonly id: string
   readonly revision?: string

@@ -28,7 +28,7 @@ async function answered(call: Promise<Float64Array>): Promise<{ ref: number; val
   }
 }
 
-export interface StoreOptions {
+interface StoreOptions {
   /** Of the machine that serves it. To serve: the address that it listens on, and no other. */
   readonly host: string
   /** To serve, 0 for any free port. */
@@ -112,7 +112,7 @@ export interface GroupOptions {
 }
 
 /** What a group has done so far, to see what communication and waiting cost. */
-export interface GroupUse {
+interface GroupUse {
   readonly seconds: number
   readonly bytes: number
   readonly calls: number

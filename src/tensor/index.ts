@@ -1,14 +1,7 @@
 export { checkpoint, customFunction, enableGrad, isGradEnabled, noGrad } from './autograd.js'
 export { type NumberLike, Sym } from './call.js'
 export { callOperator, operatorExists } from './call-operator.js'
-export {
-  type GroupOptions,
-  type GroupUse,
-  hasCollectives,
-  ProcessGroup,
-  Store,
-  type StoreOptions,
-} from './collectives.js'
+export { type GroupOptions, hasCollectives, ProcessGroup, Store } from './collectives.js'
 export * from './device.js'
 export { dither } from './dither.js'
 export { type ArrayOf, type Device, type DType, dtypeBytes, type TypedArray } from './dtype.js'
@@ -24,7 +17,7 @@ export { Kernel, type KernelParameter, type Launch } from './kernel.js'
 export * from './operators.generated.js'
 export * from './optim.js'
 export { CapturedProgram, type InputKind, Program, record } from './program.js'
-export { endWithParent, Pulse, type PulseState } from './pulse.js'
+export { endWithParent, Pulse } from './pulse.js'
 export { manualSeed, RandomGenerator } from './random.js'
 export { type Picture, releaseBytes, resizePicture } from './resize-picture.js'
 export * from './safetensors/index.js'

@@ -34,7 +34,7 @@ export interface CollectivesNative {
 }
 
 /** What `native/pulse.cc` defines. */
-export interface PulseNative {
+interface PulseNative {
   pulseServe(host: string, token: string, limitMs: number, onEvent: PulseListener): number
   pulseJoin(host: string, port: number, token: string, rank: number, limitMs: number, onEvent: PulseListener): number
   pulsePort(pulse: number): number

@@ -5,7 +5,7 @@
 import { native, type PulseListener } from './native.js'
 
 /** How far a process is. */
-export interface PulseState {
+interface PulseState {
   /** Milliseconds since anything came from it. */
   readonly heardMs: number
   /** Collectives that it has begun, and finished. */

@@ -18,15 +18,7 @@ export { ChatTemplateError, TokenizerError } from './errors.js'
 export { tokenizerFingerprint } from './fingerprint.js'
 export { encodeTurns, fitPrompt, promptTurns, type TextPrompt } from './fit-prompt.js'
 export { chatTemplateWords, templateUse } from './given-template.js'
-export {
-  type AnsweredCall,
-  callingTurn,
-  type JunctionCheck,
-  type JunctionOptions,
-  Junctions,
-  resultOf,
-  startsWith,
-} from './junctions.js'
+export { callingTurn, type JunctionCheck, Junctions, resultOf, startsWith } from './junctions.js'
 export { type MediaColumns, type PlacedMedia, placedTypes, placeMedia } from './place-media.js'
 export { spacelessCharacter } from './scripts.js'
 export { type TokenIds, tokenIds } from './token-ids.js'
@@ -39,8 +31,7 @@ export {
   type ToolFormat,
   templateMessages,
   toolFormatOf,
-  toolFormats,
   turnText,
 } from './tool-calls/index.js'
 export * from './train.js'
-export { readVocabulary, type Vocabulary, type VocabularyToken } from './vocabulary.js'
+export { readVocabulary, type Vocabulary } from './vocabulary.js'

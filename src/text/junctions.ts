@@ -9,14 +9,14 @@ import { ChatTemplateError } from './errors.js'
 import { encodeRendering, type PlainRendering, renderPlain } from './plain-content.js'
 import type { Tokenizer } from './tokenizer.js'
 
-export interface JunctionOptions extends Pick<ChatOptions, 'tools' | 'variables'> {
+interface JunctionOptions extends Pick<ChatOptions, 'tools' | 'variables'> {
   readonly tokenizer: Tokenizer
   /** The clock of the template. It stays the same for the whole conversation. */
   readonly now: Date
 }
 
 /** A call of the turn that is answered. */
-export interface AnsweredCall {
+interface AnsweredCall {
   readonly id: string
   readonly name: string
 }

@@ -4,7 +4,7 @@ import { addedTokens, findSpecialTokens } from './special-tokens.js'
 import { Tokenizer } from './tokenizer.js'
 import { readTokenizerFiles } from './tokenizer-files.js'
 
-export interface VocabularyToken {
+interface VocabularyToken {
   readonly text: string
   /** In the model's own vocabulary, or added to it: special, or as text of its own. */
   readonly kind: 'normal' | 'special' | 'added'

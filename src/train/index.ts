@@ -10,7 +10,6 @@ export { type MediaSettings, mediaSchema } from './config/common.js'
 export { checkDefinitions, definitionInputs, loadDefinition, loadDefinitions } from './config/definitions.js'
 export { describeDefinition } from './config/describe-definition.js'
 export {
-  type EnvironmentConfig,
   environmentShape,
   hasEnvironment,
   isEnvironment,
@@ -20,7 +19,7 @@ export {
 } from './config/environment.js'
 export { type GeneratorConfig, generatorOptionProblems, generatorSchema } from './config/generator.js'
 export { experienceIdle, type IdleRule, idleOptions } from './config/idle-options.js'
-export { type GivenLogger, loggersOption, recordedLoggers } from './config/loggers.js'
+export { loggersOption, recordedLoggers } from './config/loggers.js'
 export { configJsonSchema, configOptions, optionTable } from './config/option-table.js'
 export * from './config/other-words.js'
 export {

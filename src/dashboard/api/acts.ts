@@ -31,7 +31,7 @@ export interface ActAnswer {
   readonly from: number
 }
 
-export interface RecordedAct {
+interface RecordedAct {
   readonly time: string
   readonly from: number
   readonly act: ActRequest

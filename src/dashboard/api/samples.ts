@@ -220,7 +220,7 @@ export interface FlagsAnswer {
 }
 
 /** A prompt as trainings read it: messages where a chat template made it, which the training's template makes again. */
-export type ExportedText = string | readonly { readonly role: string; readonly [field: string]: unknown }[]
+type ExportedText = string | readonly { readonly role: string; readonly [field: string]: unknown }[]
 
 export interface ExportedSample {
   readonly prompt: ExportedText

@@ -4,7 +4,7 @@ import { report, reportAnswer } from './report-answers.js'
 
 type Name<Method extends string> = Extract<keyof Routes, `${Method} ${string}`>
 export type GetRoute = Exclude<Name<'GET'>, 'GET /api/events' | `${string}/export` | `${string}/:n`>
-export type PostRoute = Exclude<Name<'POST'>, `${string}/chat`>
+type PostRoute = Exclude<Name<'POST'>, `${string}/chat`>
 type QueryOf<R extends GetRoute> = Routes[R] extends { query: infer Q } ? Q : undefined
 
 export interface Parts {

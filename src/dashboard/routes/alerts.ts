@@ -8,7 +8,7 @@ export const alertsRoute: Handler = async ({ catalog }, { parts }): Promise<Aler
   return { alerts: derived('alerts', () => alertsOf(view)) }
 }
 
-export function alertsOf({ metrics, status, events, step }: RunView): Alert[] {
+function alertsOf({ metrics, status, events, step }: RunView): Alert[] {
   const now = diagnose(metrics, status === 'finished' ? 'end' : 'step')
   // What the run itself said, at the step it said it; some of it may not hold any more.
   const said = new Map<string, { readonly message: string; readonly page: string; readonly step: number }>()

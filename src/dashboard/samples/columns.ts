@@ -31,7 +31,7 @@ export type NumberRow = Readonly<Record<ColumnName, number>> & {
   readonly components: Readonly<Record<string, number>>
 }
 
-export const columnNames = Object.keys(kinds) as ColumnName[]
+const columnNames = Object.keys(kinds) as ColumnName[]
 const pieceBits = 16
 const pieceRows = 1 << pieceBits
 

@@ -151,7 +151,7 @@ export async function rowShown(
   }
 }
 
-export function sampleId(key: { iteration: number; sample: number; promptId: string }): string {
+function sampleId(key: { iteration: number; sample: number; promptId: string }): string {
   return `${key.iteration}.${key.sample}.${key.promptId}`
 }
 

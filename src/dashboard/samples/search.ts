@@ -4,7 +4,7 @@ import type { SampleColumns } from './columns.js'
 
 const blockBytes = 4 << 20
 
-export interface SearchOptions {
+interface SearchOptions {
   readonly columns: SampleColumns
   /** Rows that are stored: those after them have their texts in memory. */
   readonly rows: number

@@ -79,7 +79,7 @@ export type Answered =
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly error: string; readonly status: number }
 
-export interface SampleService {
+interface SampleService {
   /** Whether it answers nothing any more. */
   readonly hasFailed: boolean
   ask<N extends QuestionName>(name: N, asked: Questions[N]['asked']): Promise<Questions[N]['answer']>
@@ -89,7 +89,7 @@ export interface SampleService {
 /** Of TypeScript, as tests run it, a thread knows nothing: there the index works in this one. */
 const isCompiled = import.meta.url.endsWith('.js')
 
-export async function openSampleService(directory: string): Promise<SampleService> {
+async function openSampleService(directory: string): Promise<SampleService> {
   return isCompiled ? new ThreadService(directory) : await serviceHere(directory)
 }
 

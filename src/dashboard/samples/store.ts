@@ -23,7 +23,7 @@ export interface TextEntry {
 }
 
 /** An iteration whose samples are in the index, and how long its journal file was. */
-export interface SealedIteration {
+interface SealedIteration {
   readonly iteration: number
   readonly size: number
 }

@@ -8,13 +8,13 @@ export const finishes = ['stop', 'length', 'abort', 'rejected', 'failed'] as con
 type Compare = '=' | '!=' | '<' | '<=' | '>' | '>='
 
 /** One condition, compiled for a piece of the columns. */
-export type Condition =
+type Condition =
   | { readonly kind: 'number'; readonly column: ColumnName; readonly compare: Compare; readonly value: number }
   | { readonly kind: 'component'; readonly name: string; readonly compare: Compare; readonly value: number }
   | { readonly kind: 'flagged'; readonly value: boolean }
 
 /** What words mean that stand for numbers. */
-export interface WhereWords {
+interface WhereWords {
   readonly dropReasons: readonly string[]
   readonly components: readonly string[]
 }
@@ -31,7 +31,7 @@ const numbers: Readonly<Record<string, ColumnName>> = {
   gap: 'gap',
 }
 
-export const whereHelp =
+const whereHelp =
   'conditions are NAME=VALUE with =, !=, <, <=, > or >=, and spaces between them. Names: iteration, sample, reward, length, promptLength, kl, entropy, gap, component.NAME, finish (stop, length, abort, rejected, failed), dropped (a reason, yes or no), trained (yes or no), flagged (yes or no), prompt (an id)'
 
 export function parseWhere(text: string, words: WhereWords): Condition[] {

@@ -38,7 +38,7 @@ export interface OpenOptions {
   readonly otherwise?: '.jsonl'
 }
 
-export interface ScanOptions {
+interface ScanOptions {
   readonly signal?: AbortSignal | undefined
   readonly onBytes?: ((bytes: number) => void) | undefined
 }

@@ -23,7 +23,7 @@ export interface RowFormat {
   atEnd(): string | undefined
 }
 
-export const notJson = (cause: unknown): ParsedRow => ({
+const notJson = (cause: unknown): ParsedRow => ({
   kind: 'bad',
   reason: 'json',
   message: `not JSON (${(cause as Error).message})`,

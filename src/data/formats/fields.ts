@@ -22,7 +22,7 @@ interface KnownColumns {
 }
 
 /** What our fields are called where a config does not say. */
-export const fieldColumns = {
+const fieldColumns = {
   messages: { own: ['messages', 'conversations', 'conversation'] },
   prompt: { own: ['prompt'], common: ['instruction', 'question', 'query', 'problem', 'input', 'inputs'] },
   completion: { own: ['completion'], common: ['response', 'output', 'answer', 'solution', 'targets'] },
@@ -46,7 +46,7 @@ export const fieldColumns = {
 /** Columns of an answer, where a row has one. */
 export const answerColumns: readonly string[] = [...fieldColumns.completion.own, ...fieldColumns.completion.common]
 
-export type FieldName = keyof typeof fieldColumns
+type FieldName = keyof typeof fieldColumns
 const fieldNames = Object.keys(fieldColumns) as FieldName[]
 
 /** Names on the left of a mapping must be ours; nothing would read others. */

@@ -20,7 +20,7 @@ import { inputCheck } from '../input-check.js'
 import { effectHelp, effects, type Tool, type ToolResult } from '../tool.js'
 import { type ListedTool, McpServer } from './server.js'
 
-export const mcpShape = {
+const mcpShape = {
   command: z
     .tuple([z.string()], z.string())
     .optional()

@@ -13,7 +13,7 @@ import { EnvironmentError } from '../errors.js'
 import { messageOf } from '../fault.js'
 import { ProcessTransport, type ServerCommand } from './process-transport.js'
 
-export interface McpPlace {
+interface McpPlace {
   readonly command?: ServerCommand | undefined
   readonly http?: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | undefined
   /** Most seconds of a call, and of a start. */

@@ -34,11 +34,11 @@ export const openEnvShape = {
   effect: z.enum(effects).default('once').describe(effectHelp),
   seconds: z.number().positive().default(60).describe('time limit of one tool call in seconds'),
 }
-export const openEnvSchema = z.strictObject(openEnvShape)
+const openEnvSchema = z.strictObject(openEnvShape)
 export type OpenEnvOptions = z.input<typeof openEnvSchema>
 type Settings = z.output<typeof openEnvSchema>
 
-export type OpenEnvironment = { open(task: Task, options: OpenOptions): Promise<Session> } & Environment
+type OpenEnvironment = { open(task: Task, options: OpenOptions): Promise<Session> } & Environment
 
 interface ToolDescription {
   readonly name: string

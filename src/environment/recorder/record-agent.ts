@@ -9,7 +9,7 @@ import { callId } from '../tool-calls.js'
 import { PolicyError, Recorder } from './recorder.js'
 
 /** What an agent left: its turns are in `turns`. */
-export interface RecordedAgent {
+interface RecordedAgent {
   readonly stop: Stop
   readonly sideCalls: number
 }

@@ -22,7 +22,7 @@ export interface SessionTokens {
   readonly media: readonly MediaItem[]
 }
 
-export interface KeptSession extends SessionTokens {
+interface KeptSession extends SessionTokens {
   readonly blocks: number[]
 }
 

@@ -19,7 +19,7 @@ interface Question {
   readonly route: 'tokens' | 'completions'
 }
 
-export interface MediaQuestion extends Question {
+interface MediaQuestion extends Question {
   readonly vision: VisionConfig
   /** `whetstone serve`, which reads the frame rate of each video. */
   readonly isOurs: boolean

@@ -23,7 +23,7 @@ export interface DeliveryTimes {
   readonly slow: number
 }
 
-export const usualTimes: DeliveryTimes = {
+const usualTimes: DeliveryTimes = {
   look: 500,
   call: 120_000,
   retry: [1000, 60_000],
@@ -32,7 +32,7 @@ export const usualTimes: DeliveryTimes = {
   slow: 2000,
 }
 
-export interface DeliveryOptions {
+interface DeliveryOptions {
   readonly directory: string
   readonly config: RunConfig
   readonly logger: Logger

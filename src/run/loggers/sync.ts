@@ -10,7 +10,7 @@ import type { Logger, RunEnd } from './logger.js'
 /** How long a logger may take for all of it. */
 const waitMs = 600_000
 
-export interface SyncedLogger {
+interface SyncedLogger {
   readonly name: string
   /** Why something is left; undefined where everything is sent. */
   readonly left: string | undefined

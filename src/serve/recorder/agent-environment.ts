@@ -35,7 +35,7 @@ export const agentShape = {
     ),
   version: z.string().min(1).default('1').describe('version of the program; a resumed run refuses another one'),
 }
-export const agentSchema = z.strictObject(agentShape)
+const agentSchema = z.strictObject(agentShape)
 export type AgentProgramOptions = z.input<typeof agentSchema>
 
 /** What a function of an agent gets. */

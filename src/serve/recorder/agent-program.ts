@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { onAbort } from '../../errors/index.js'
 
-export interface AgentProgram {
+interface AgentProgram {
   readonly command: readonly [string, ...string[]]
   readonly cwd?: string | undefined
   readonly env: Readonly<Record<string, string>>

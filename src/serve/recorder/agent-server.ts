@@ -34,7 +34,7 @@ export interface AgentEndpoint {
   readonly model: string
 }
 
-export interface OpenedEndpoint extends AgentEndpoint {
+interface OpenedEndpoint extends AgentEndpoint {
   /** The reward that the agent posted. */
   readonly reward: () => number | undefined
   close(): void

@@ -3,7 +3,7 @@ import { malformed } from '../errors.js'
 import { number } from '../field-schemas.js'
 import { type FieldTable, honoured, type JsonObject, RequestShape } from '../request-shape.js'
 
-export const endFields = {
+const endFields = {
   reward: honoured(number, 'a finite number; none: the episode has no reward of its own'),
 } satisfies FieldTable
 

@@ -21,7 +21,7 @@ const secondsBetweenComments = 10
 
 export type ChatFields = FieldsOf<typeof chatFields>
 
-export interface RecordedChatOptions {
+interface RecordedChatOptions {
   /** The name of the model in answers. */
   readonly model: string
   /** Sampling parameters of the request that count; undefined: those of the run. */

@@ -25,7 +25,7 @@ export interface RecordOptions {
   readonly idleSeconds?: number
 }
 
-export const sessionFields = {
+const sessionFields = {
   turns: honoured(integer, 'most turns of a conversation; default 256'),
   max_tokens: honoured(integer, 'most sampled tokens of all calls together; default 1,000,000'),
   history: honoured(string, 'exact, append or template, as `episode.history` of a run; default exact'),

@@ -8,7 +8,7 @@ import { type CallParser, type ParsedTurn, withoutReasoning } from './parsed-tur
 export { templateMessages } from './client-messages.js'
 export type { ParsedCall, ParsedTurn } from './parsed-turn.js'
 
-export const toolFormats = ['hermes', 'llama3', 'mistral'] as const
+const toolFormats = ['hermes', 'llama3', 'mistral'] as const
 export type ToolFormat = (typeof toolFormats)[number]
 
 const parsers: Readonly<Record<ToolFormat, CallParser>> = {

@@ -9,7 +9,7 @@ import { type FreezeVision, towerBytes } from './vision-memory.js'
 export type Trained = 'weights' | 'adapter' | 'head' | 'nothing'
 
 /** The largest batch of a step. */
-export interface PassSize {
+interface PassSize {
   /** Tokens of a forward pass, and of its longest sequence. */
   readonly tokens: number
   readonly longest: number

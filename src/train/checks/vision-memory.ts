@@ -40,7 +40,7 @@ export function frozenVision(
   )
 }
 
-export interface TowerMemory {
+interface TowerMemory {
   /** What lives while the decoder computes: activations of a trained tower, rows of the decoder, and what is kept of images. */
   readonly held: number
   /** Most of a pass of the tower itself: it comes before the decoder's passes, or after them. */

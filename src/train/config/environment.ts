@@ -65,7 +65,7 @@ export const environmentShape = {
   episode: episodeSchema.optional().describe('limits of episodes'),
 }
 
-export interface EnvironmentConfig {
+interface EnvironmentConfig {
   readonly environment?: string | z.output<typeof describedEnvironment> | undefined
   readonly tools?: readonly z.output<typeof toolOption>[] | undefined
 }

@@ -18,7 +18,7 @@ import { defaultExport, kindOf } from './load-module.js'
 
 type LoggerFile = `${string}/${string}` | `${string}.ts` | `${string}.js` | `${string}.mjs`
 /** A logger as a person gives it. */
-export type GivenLogger = LoggerName | LoggerFile | (Omit<Logger, 'name'> & { readonly name?: string })
+type GivenLogger = LoggerName | LoggerFile | (Omit<Logger, 'name'> & { readonly name?: string })
 
 const entry = z
   .custom<LoggerName | LoggerDefinition>()

@@ -265,7 +265,7 @@ export async function recordedBatch(
   return maker.completeExperiences(withoutDroppedSamples(generated, acts, iteration), options)
 }
 
-export interface RecordedParts {
+interface RecordedParts {
   /** Of the iteration, with what was set for it. */
   readonly config: RlConfig
   readonly acts: ReturnType<typeof knownActs>
@@ -275,7 +275,7 @@ export interface RecordedParts {
 }
 
 /** Something was asked for that the journal should have. */
-export class MissingError extends RunError {
+class MissingError extends RunError {
   override name = 'MissingError'
 }
 

@@ -30,7 +30,7 @@ interface RlControlOptions {
   readonly chat: (question: ChatQuestion, send: (line: unknown) => void, signal: AbortSignal) => Promise<void>
 }
 
-export interface RlControl extends Pick<RunControl<Act>, 'settled' | 'between' | 'close'> {
+interface RlControl extends Pick<RunControl<Act>, 'settled' | 'between' | 'close'> {
   /** Its batch is being made: samples of it can no longer be dropped. */
   batchOf(iteration: number): Promise<Acts>
 }

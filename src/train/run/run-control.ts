@@ -13,7 +13,6 @@ export const plainActs = [
   z.strictObject({ act: z.literal('stop') }),
   z.strictObject({ act: z.literal('checkpoint') }),
 ] as const
-export type PlainAct = z.output<(typeof plainActs)[number]>
 type AnyAct = { readonly act: string }
 
 /** Acts of a log, in the order they were done. */
@@ -34,7 +33,7 @@ export interface Setting {
 }
 
 /** What a kind of training makes of acts. */
-export interface ActRules<A extends AnyAct> {
+interface ActRules<A extends AnyAct> {
   readonly run: Run
   readonly schema: z.ZodType<A>
   /** What the run counts. */
@@ -43,7 +42,7 @@ export interface ActRules<A extends AnyAct> {
   readonly now: () => number
   /** The first one that an act counts for. */
   readonly from: (act: A) => number
-  /** Of acts that are not {@link PlainAct}s. */
+  /** Of acts that are not among `plainActs`. */
   readonly text: (act: A, from: number) => string
   /** Why it cannot be done after those before it. */
   readonly problem: (act: A, before: Acts<A>) => string | undefined

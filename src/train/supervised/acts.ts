@@ -11,7 +11,7 @@ const actSchema = z.discriminatedUnion('act', [
   ...plainActs,
   z.strictObject({ act: z.literal('set'), option: z.enum(changeable), value: z.number() }),
 ])
-export type SupervisedAct = z.output<typeof actSchema>
+type SupervisedAct = z.output<typeof actSchema>
 type Acts = ActsOf<SupervisedAct>
 
 /** What acts may change of a config. */

@@ -23,7 +23,7 @@ export interface Range {
   readonly to: number
 }
 
-export interface ChartProps {
+interface ChartProps {
   /** For those who do not see it. */
   readonly label: string
   readonly series: readonly Series[]

@@ -4,7 +4,7 @@ import { number } from '../format.js'
 import { type ColourName, colour, useTheme } from './theme.js'
 import { useWidth } from './use-width.js'
 
-export interface StackedProps {
+interface StackedProps {
   readonly label: string
   readonly parts: readonly { readonly name: string; readonly colour: ColourName }[]
   /** By column, the value of each part. */

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 export type ColourName = 'text' | 'dim' | 'line' | 'surface' | 'accent' | 'good' | 'bad' | 'warn' | `series-${number}`
 
 /** How many `--series-N` there are. */
-export const seriesColours = 10
+const seriesColours = 10
 
 export function colour(name: ColourName): string {
   const probe = document.createElement('i')

@@ -4,7 +4,7 @@ import type { MetricInfo } from '../../api.js'
 import { get } from '../client.js'
 import { liveVersion, watchLive } from '../live.js'
 
-export interface RunsMetrics {
+interface RunsMetrics {
   readonly metrics: readonly MetricInfo[] | undefined
   readonly across: 'step' | 'iteration'
   readonly error: string | undefined

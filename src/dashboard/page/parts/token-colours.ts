@@ -2,7 +2,7 @@
 import type { TokenNumber } from '../../api.js'
 import { number } from '../format.js'
 
-export interface Strengths {
+interface Strengths {
   readonly of: readonly number[]
   /** What the two ends of the scale stand for. */
   readonly low: string

@@ -7,7 +7,7 @@ import type { ArrowField, ArrowType } from './schema.js'
 export type Column = (row: number) => unknown
 
 /** Entries of each dictionary, by its number. */
-export type Dictionaries = ReadonlyMap<number, readonly unknown[]>
+type Dictionaries = ReadonlyMap<number, readonly unknown[]>
 
 /** Reads the columns of a batch in turn, as its buffers are stored. */
 export class ColumnReader {

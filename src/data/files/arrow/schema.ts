@@ -1,7 +1,7 @@
 /** The columns of an Arrow file. */
 import type { FlatTable } from './flatbuffer.js'
 
-export type UnitsPerSecond = 1 | 1_000 | 1_000_000 | 1_000_000_000
+type UnitsPerSecond = 1 | 1_000 | 1_000_000 | 1_000_000_000
 
 export type ArrowType =
   | { readonly kind: 'null' }
