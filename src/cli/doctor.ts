@@ -68,7 +68,7 @@ async function measure(choice: DeviceChoice): Promise<JobMeasures | undefined> {
 }
 
 /** Each rank, what they do together, and what is slow. */
-function describeRanks({ ranks, backend, allReduce, slow }: JobMeasures): string[] {
+export function describeRanks({ ranks, backend, allReduce, slow }: JobMeasures): string[] {
   const rate = (bytes: number): string => `${bytesText(bytes)}/s`
   return [
     ...ranks.map(({ identity: { rank, host, device, build }, gflops, answerMs }) => {

@@ -77,4 +77,3 @@ export interface Routes {
 export type Bytes = Uint8Array
 /** JSON objects that come one after another. */
 export type Lines<T> = AsyncIterable<T>
-

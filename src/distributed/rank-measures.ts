@@ -4,7 +4,7 @@ import type { Handlers } from './peer.js'
 import type { RankIdentity } from './rank.js'
 import type { Membership, World } from './world.js'
 
-interface RankMeasures {
+export interface RankMeasures {
   readonly identity: RankIdentity
   /** Billions of float32 operations per second, of a matrix product. */
   readonly gflops: number
@@ -103,7 +103,7 @@ export async function measureRanks(world: World): Promise<JobMeasures> {
 }
 
 /** What keeps the others waiting. Pure. */
-function slowParts(ranks: readonly RankMeasures[], { bytes, seconds }: JobMeasures['allReduce']): string[] {
+export function slowParts(ranks: readonly RankMeasures[], { bytes, seconds }: JobMeasures['allReduce']): string[] {
   const fastest = Math.max(...ranks.map(({ gflops }) => gflops))
   const slow = ranks.flatMap(({ identity, gflops, answerMs }) => {
     const who = `rank ${identity.rank} (${identity.host}, ${identity.device})`
