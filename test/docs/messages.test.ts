@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { pageText, root } from './blocks.js'
 
-const source = ['rollout', 'train', 'launch', 'experience', 'maths', 'serve']
+const source = ['rollout', 'train', 'launch', 'experience', 'maths', 'serve', 'distributed']
   .flatMap(room =>
     readdirSync(join(root, 'src', room), { recursive: true, encoding: 'utf8' })
       .filter(name => name.endsWith('.ts'))
@@ -13,8 +13,8 @@ const source = ['rollout', 'train', 'launch', 'experience', 'maths', 'serve']
   .join('\n')
 
 /** The quoted messages in the first column of the troubleshooting table. */
-function quoted(page: string): string[] {
-  const [, section = ''] = pageText(page).split('## Troubleshooting')
+function quoted(page: string, heading = '## Troubleshooting'): string[] {
+  const [, section = ''] = pageText(page).split(heading)
   const cells = [...section.matchAll(/^\| (.*?) +\|/gm)].map(([, cell]) => cell!)
   // A message is a phrase: names of options and paths alone are none.
   return cells.flatMap(cell => [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => text!)).filter(text => / /.test(text))
@@ -35,4 +35,12 @@ test.each(['docs/vllm.md', 'docs/sglang.md'])('%s quotes what is said', page => 
   const missing = messages.flatMap(message => pieces(message).filter(piece => !source.includes(piece)))
   // The server's own words.
   expect(missing.filter(piece => piece !== 'v_proj')).toEqual([])
+})
+
+test('docs/distributed.md quotes what is said', () => {
+  const messages = quoted('docs/distributed.md', '## What goes wrong, and what it says')
+  expect(messages.length).toBeGreaterThan(10)
+  const found = messages.flatMap(message => message.split(/\brank\b|\d+|\(…\)|SIGKILL|\/models\/m|: /))
+  const constant = found.map(piece => piece.trim().replace(/^has /, '')).filter(piece => piece.length > 3)
+  expect(constant.filter(piece => !source.includes(piece))).toEqual([])
 })
