@@ -12,6 +12,7 @@ import {
   type LocalModel,
   type ModelCapabilities,
   type ModelConfig,
+  ModelError,
   type ModelInput,
   NonFiniteError,
   type Outputs,
@@ -89,9 +90,10 @@ export class DistributedModel<R extends Role = Role> implements TokenModel<R> {
     ])
     const answers = await others
     try {
-      const failed = [...own, ...answers].find(({ status }) => status === 'rejected')
-      if (failed?.status === 'rejected') throw failed.reason
-      const local = (own[0] as PromiseFulfilledResult<LocalModel<R>>).value
+      if (own[0].status === 'rejected') throw own[0].reason
+      for (const [i, answer] of answers.entries())
+        if (answer.status === 'rejected') throw namingRank(answer.reason, world.peers[i]!.name)
+      const local = own[0].value
       const mine = await local.fingerprint()
       for (const [i, answer] of answers.entries())
         if (answer.status === 'fulfilled' && answer.value.body !== mine)
@@ -377,6 +379,12 @@ const pick = <T>(all: readonly T[], indices: readonly number[]): T[] => indices.
 function shardOptions<T extends ScoreOptions>(options: T, indices: readonly number[]): T {
   const { from } = options
   return typeof from === 'object' ? { ...options, from: pick(from, indices) } : options
+}
+
+/** What is wrong with the files of one machine is not so on others. */
+function namingRank(error: unknown, name: string): unknown {
+  if (!(error instanceof ModelError || error instanceof RangeError)) return error
+  return new RankError(`${name}: ${error.message}`, { cause: error })
 }
 
 /** An error of one rank names a sequence of its part; the caller knows them by their place in the call. */

@@ -43,11 +43,14 @@ test('a rank that dies ends what waits for it; a rank whose controller is gone e
   expect(await children[1]!.ended).toMatchObject({ code: 1, stderr: expect.stringContaining('controller (rank 0)') })
 })
 
-test('a rank with other weights is named', async () => {
-  const { world } = await startRanks(2, { mistake: 'has other weights' })
+test('a rank with other files is named', async () => {
+  const { world } = await startRanks(2, { mistake: 'has other files' })
   const directory = fixture('qwen2')
   await expect(DistributedModel.load(world, directory, { role: 'language' })).rejects.toThrow(
     new RegExp(`^rank 1 \\(.*\\) has other weights in ${directory} than rank 0; give every machine the same files$`),
+  )
+  await expect(DistributedModel.load(world, directory, { role: 'value', seed: 1 })).rejects.toThrow(
+    new RegExp(`^rank 1 \\(.*\\): ${directory} has no config.json$`),
   )
   await world.close()
 })

@@ -7,7 +7,12 @@ threads(1)
 
 /** What a rank with a mistake does in place of a command. */
 const mistakes = {
-  'has other weights': () => ({ 'model.load': async () => ({ body: 'others' }) }),
+  'has other files': () => ({
+    'model.load': async ({ body }) => {
+      if (body.options.role === 'language') return { body: 'other weights' }
+      throw Object.assign(new Error(`${body.directory} has no config.json`), { name: 'ModelError' })
+    },
+  }),
   'loops for ever': () => ({
     'model.score': () => {
       for (;;);
