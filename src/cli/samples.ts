@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type SampleRow, SampleView } from '../dashboard/index.js'
+import { question, type SampleRow, SampleView } from '../dashboard/index.js'
 import { InputError } from '../errors/index.js'
 import { cutText } from '../progress/index.js'
 import { choice, flagHelp, integer, readArguments, text, toggle, UsageError } from './flags.js'
@@ -58,9 +58,9 @@ export async function run(args: string[]): Promise<number> {
 export function sampleLines(row: SampleRow, width: number): string {
   const number = (value: number | null): string => (value === null ? '-' : String(Number(value.toPrecision(4))))
   const state = row.dropped ? `dropped: ${row.dropped}` : row.trained ? 'trained' : 'not trained yet'
-  const head = `iteration ${row.iteration}  ${printable(row.promptId)}  sample ${row.sample}  reward ${number(row.reward)}  ${row.length} tokens (${row.finish})  kl ${number(row.kl)}  ${state}`
+  const head = `iteration ${row.iteration}  ${printable(row.promptId)}  sample ${row.sample}  reward ${number(row.reward)}  ${row.length} tokens (${row.finish})${row.kl === null ? '' : `  kl ${number(row.kl)}`}  ${state}`
   const line = (text: string): string => cutText(printable(text.replace(/\s+/g, ' ').trim()), Math.max(10, width - 4))
-  return `${head}\n  > ${line(row.prompt)}\n  < ${line(row.response)}`
+  return `${head}\n  > ${line(question(row.prompt))}\n  < ${line(row.response)}`
 }
 
 function printable(value: string): string {

@@ -72,12 +72,12 @@ export async function picture(view: RunView, samples: SampleView | undefined, co
   })
   const longest = (texts: readonly string[]): number => texts.reduce((most, text) => Math.max(most, text.length), 0)
   const last = longest(curves.map(curve => curve.last))
-  const name = Math.min(longest(curves.map(curve => curve.name)), Math.max(10, columns - last - 12))
-  const width = Math.min(60, Math.max(8, columns - name - last - 3))
-  for (const curve of curves) {
-    const line = sparkline(curve.values, width).padEnd(width)
-    lines.push(`${cutText(curve.name, name).padEnd(name)} ${line}  ${curve.last}`)
-  }
+  const name = Math.min(longest(curves.map(curve => curve.name)), Math.max(10, columns - last - 13))
+  const width = Math.min(60, Math.max(8, columns - name - last - 4))
+  for (const curve of curves)
+    lines.push(
+      `${cutText(curve.name, name).padEnd(name)}  ${curve.last.padStart(last)}  ${sparkline(curve.values, width)}`,
+    )
   for (const { message } of diagnose(metrics, status === 'finished' ? 'end' : 'step'))
     lines.push('', wrapText(`! ${message}`, columns))
   if (samples) {

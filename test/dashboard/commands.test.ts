@@ -68,7 +68,7 @@ test('a run is watched: status, curves, the best and the worst sample', async ()
   const { code, stdout } = await cli(['watch', run])
   expect(code).toBe(0)
   expect(stdout).toMatch(/^run: rl, finished, iteration 3$/m)
-  expect(stdout).toMatch(/^reward\/mean +[▁▂▃▄▅▆▇█]{3} /m)
+  expect(stdout).toMatch(/^reward\/mean +\S+ {2}[▁▂▃▄▅▆▇█]{3}$/m)
   const rewards = (await listed('--step', '2', '--sort', 'reward')).map(({ reward }) => reward!)
   const shown = (name: string): number => Number(new RegExp(`^${name}: .* reward (\\S+)`, 'm').exec(stdout)![1])
   expect(shown('best')).toBeCloseTo(rewards[0]!, 3)
@@ -83,7 +83,7 @@ test('the picture of a run fits into terminals of any width', async () => {
     const lines = (await picture(named, samples, columns)).split('\n')
     expect(lines.filter(line => line.length > columns)).toEqual([])
     const curve = lines.find(line => line.startsWith('reward/mean'))!
-    expect(curve).toMatch(/^reward\/mean +[▁▂▃▄▅▆▇█]{3} +\S+$/)
+    expect(curve).toMatch(/^reward\/mean +\S+ {2}[▁▂▃▄▅▆▇█]{3}$/)
     expect(lines.filter(line => /^(best|worst): /.test(line))).toHaveLength(2)
   }
   await samples.close()

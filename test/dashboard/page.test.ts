@@ -2,8 +2,9 @@
 import { expect, test } from 'vitest'
 import type { SampleRow } from '../../src/dashboard/api.js'
 import { readAddress, writeAddress } from '../../src/dashboard/page/address.js'
-import { number, question, withoutCommonPath } from '../../src/dashboard/page/format.js'
+import { number, withoutCommonPath } from '../../src/dashboard/page/format.js'
 import { conditionValue, matches, withCondition } from '../../src/dashboard/page/where.js'
+import { question } from '../../src/dashboard/question.js'
 import { SampleColumns } from '../../src/dashboard/samples/columns.js'
 import { applyCondition, finishes, parseWhere, promptHash } from '../../src/dashboard/samples/where.js'
 

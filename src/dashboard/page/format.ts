@@ -46,15 +46,6 @@ export function brief(text: string, most: number): string {
   return line.length > most ? `${line.slice(0, most - 1)}…` : line
 }
 
-/**
- * What a prompt asks: of one that a chat template made, whose roles stand on lines of their own, the last words of the user. For a table;
- * the sample itself shows all of it.
- */
-export function question(prompt: string): string {
-  const [, asked] = /^(?:.*\n)?user\n+(.*?)\n*assistant\n?(?:<\w+>\s*)?$/s.exec(prompt) ?? []
-  return asked?.trim() || prompt
-}
-
 /** Values that are paths, without the directories that all of them have. */
 export function withoutCommonPath(values: readonly string[]): readonly string[] {
   const paths = values.filter(value => value.startsWith('/'))

@@ -1,8 +1,9 @@
 /** Scores samples again with another reward file, to see the difference before it is used. */
 import { useState } from 'preact/hooks'
 import type { RescoreAnswer } from '../../api.js'
+import { question } from '../../question.js'
 import { post } from '../client.js'
-import { brief, count, number, question } from '../format.js'
+import { brief, count, number } from '../format.js'
 import { useAnswer } from '../hooks.js'
 import { Says, Scroll, useSaid } from './common.js'
 

@@ -1,7 +1,8 @@
 /** Samples as rows; a click on the head of a column sorts by it. */
 import type { SampleColumn, SampleRow, SamplesAnswer } from '../../api.js'
+import { question } from '../../question.js'
 import { type Address, writeAddress } from '../address.js'
-import { brief, number, question } from '../format.js'
+import { brief, number } from '../format.js'
 import { tune } from '../hooks.js'
 import { Scroll } from './common.js'
 

@@ -1,9 +1,10 @@
 /** The samples of each prompt side by side, best first. */
 import { useState } from 'preact/hooks'
 import type { GroupsAnswer, GroupsQuery, SampleRow } from '../../api.js'
+import { question } from '../../question.js'
 import { type Address, writeAddress } from '../address.js'
 import type { ViewProps } from '../app.js'
-import { count, number, question } from '../format.js'
+import { count, number } from '../format.js'
 import { tune, useAgain, useAnswer } from '../hooks.js'
 import { Loading, Words } from '../parts/common.js'
 import { Compare } from '../parts/compare.js'
