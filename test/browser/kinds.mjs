@@ -42,13 +42,15 @@ export async function actsOnRows(all) {
 
 /** A run as its journal would be, with one sample that has a picture and one that is an episode. */
 async function makeKinds({ runs, model }) {
+  // Numbers are derived by the options of a run.
+  const { config } = JSON.parse(readFileSync(join(runs, 'first/config.json'), 'utf8'))
   const { Run } = await import('#whetstone/run')
   const { pngFile } = await import('#whetstone/files')
   const { Tokenizer } = await import('#whetstone/text')
   const directory = join(runs, 'kinds')
   const identity = {
     command: 'rl',
-    config: { algorithm: 'grpo', iterations: 1, model },
+    config: { ...config, iterations: 1 },
     origins: {},
     fingerprints: {},
     versions: {},

@@ -4,6 +4,7 @@
  *
  *   WHETSTONE_CHROMIUM  the browser (default: chromium of this machine)
  *   --screenshots       writes pictures of the pages to docs/images
+ *   walk acts ...       names of the steps to do (default: all)
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -48,7 +49,11 @@ try {
   })
   const images = process.argv.includes('--screenshots') ? join(project, 'docs/images') : undefined
   const context = { browser, url, folder, live, images, binary, start, makeHostile, ...places }
-  for (const step of [walk, acts, hostileTexts, longCurves, openReport, otherSites, actsOnRows, kinds]) {
+  const all = [walk, acts, hostileTexts, longCurves, openReport, otherSites, actsOnRows, kinds]
+  const named = process.argv.slice(2).filter(argument => !argument.startsWith('--'))
+  const wrong = named.filter(name => !all.some(step => step.name === name))
+  if (wrong.length > 0) throw new Error(`there is no step ${wrong}: ${all.map(step => step.name).join(', ')}`)
+  for (const step of all.filter(({ name }) => named.length === 0 || named.includes(name))) {
     const started = performance.now()
     const done = await step(context)
     console.log(`${step.name}: ${done} (${((performance.now() - started) / 1000).toFixed(1)} s)`)

@@ -1,7 +1,14 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CurvesAnswer, RunDetail, RunsAnswer, StagesAnswer } from '../../src/dashboard/api.js'
+import type {
+  AlertsAnswer,
+  CurvesAnswer,
+  MetricsAnswer,
+  RunDetail,
+  RunsAnswer,
+  StagesAnswer,
+} from '../../src/dashboard/api.js'
 import { Run } from '../../src/run/index.js'
 import { AskedDashboard } from '../support/dashboard.js'
 import { temporaryDirectory } from '../support/files.js'
@@ -13,15 +20,32 @@ let dashboard: AskedDashboard['dashboard']
 
 beforeAll(async () => {
   runs = temporaryDirectory()
-  const run = await Run.create(join(runs, 'one'), identity({ algorithm: 'grpo', iterations: 40 }, { command: 'rl' }))
+  const config = { algorithm: 'grpo', iterations: 40, optimizer: { lr: 0.1 } }
+  const run = await Run.create(join(runs, 'one'), identity(config, { command: 'rl' }))
   for (let step = 1; step <= 40; step++)
     run.metrics(step, { 'reward/mean': step / 40, 'seconds/generation': 2, 'seconds/update': 1, 'seconds/total': 3 })
   await run.close('finished')
   mkdirSync(join(runs, 'not-a-run'))
+  await troubledRun(join(runs, 'two'))
   asked = await AskedDashboard.over(runs)
   dashboard = asked.dashboard
 })
 afterAll(() => asked.close())
+
+/** Its reward stays where it is, and something was done to it. */
+async function troubledRun(directory: string): Promise<void> {
+  const config = { algorithm: 'grpo', iterations: 80, optimizer: { lr: 0.5 } }
+  const run = await Run.create(directory, identity(config, { command: 'rl' }))
+  for (let step = 1; step <= 80; step++) {
+    const noise = Math.sin(step) / 50
+    run.metrics(step, { 'reward/mean': 0.3 + noise, 'reward/std': 0.2, 'entropy/mean': 2, 'seconds/total': 1 })
+    if (step === 20) await run.checkpoint(20, {}, async () => {})
+    if (step === 30) run.event('act', { text: 'temperature is 0.7 from iteration 30 on', iteration: 30 })
+    const said = { message: 'Everything is truncated.', page: 'docs/reading-metrics.md', step: 40 }
+    if (step === 40) run.event('warning', { diagnosis: 'truncated', ...said })
+  }
+  await run.close('stopped')
+}
 
 const ask: AskedDashboard['ask'] = (path, options) => asked.ask(path, options)
 const get = <T>(path: string): Promise<T> => asked.get<T>(path)
@@ -31,10 +55,41 @@ describe('what is shown', () => {
   test('the runs of a directory, with status and last reward', async () => {
     const { runs: found, unreadable } = await get<RunsAnswer>('/api/runs')
     expect(found).toMatchObject([
-      { name: 'one', kind: 'grpo', status: 'finished', step: 40, steps: 40, listening: false },
+      { name: 'one', kind: 'grpo', status: 'finished', step: 40, steps: 40, listening: false, resumable: false },
+      { name: 'two', kind: 'grpo', status: 'stopped', step: 80, steps: 80, resumable: true, alerts: 1 },
+    ])
+    expect(found.map(({ differences }) => differences)).toEqual([
+      { iterations: '40', 'optimizer.lr': '0.1' },
+      { iterations: '80', 'optimizer.lr': '0.5' },
     ])
     expect(found[0]!.headline).toMatchObject({ metric: 'reward/mean', last: 1, best: 1 })
     expect(unreadable).toEqual([])
+  })
+
+  test('what is wrong with a run, what was and is not any more, and what was done to it', async () => {
+    const { alerts } = await get<AlertsAnswer>('/api/runs/two/alerts')
+    expect(alerts).toMatchObject([
+      {
+        id: 'reward-flat',
+        holds: true,
+        advice: expect.stringContaining('Read'),
+        metrics: ['reward/mean', 'reward/std'],
+      },
+      { id: 'truncated', holds: false, step: 40, message: 'Everything is truncated.', metrics: [] },
+    ])
+    const { markers, checkpoints } = await get<RunDetail>('/api/runs/two')
+    expect(checkpoints).toEqual([20])
+    expect(markers).toMatchObject([{ kind: 'checkpoint' }, { kind: 'act', step: 30 }, { kind: 'warning', step: 40 }])
+    const { metrics, across } = await get<MetricsAnswer>('/api/runs/two/metrics')
+    expect(across).toBe('iteration')
+    expect(metrics.map(({ name, main }) => [name, main])).toEqual([
+      ...[
+        ['reward/mean', true],
+        ['entropy/mean', true],
+        ['seconds/total', true],
+        ['reward/std', false],
+      ],
+    ])
   })
 
   test('a run, its curves thinned and its stages', async () => {
