@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/index.js'
 import { finalWeights, metricLines, start } from '../../support/rl.js'
+import { visionDirectory } from '../../support/vision-directory.js'
 import { model, run } from './rl-world.js'
 
 test.each([
@@ -17,6 +18,17 @@ test.each([
   for (const { values } of metrics) expect(values['gap/max'] ?? 0).toBeLessThan(1e-4)
   expect(finalWeights(output).equals(finalWeights(model, '.'))).toBe(false)
   expect(await replayRl(output)).toMatchObject({ iterations: 3, mismatches: [], notCompared: [] })
+})
+
+test.each(['qwen2_vl', 'qwen3_vl'] as const)('%s too, with a critic', async family => {
+  const { directory } = visionDirectory(family)
+  const { output } = await run({ model: directory, algorithm: 'ppo', critic: {}, iterations: 2, maxNewTokens: 6 })
+  for (const { values } of metricLines(output)) {
+    expect(values['gap/max']).toBeLessThan(1e-4)
+    expect(values['drops/generation: media'] ?? 0).toBe(0)
+  }
+  expect(finalWeights(output).equals(finalWeights(directory, '.'))).toBe(false)
+  expect(await replayRl(output)).toMatchObject({ iterations: 2, mismatches: [], notCompared: [] })
 })
 
 describe('equivalences', () => {
