@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { systemProblem } from '../errors/index.js'
-import { recoverDirectory } from '../files/index.js'
+import { modelsInside, recoverDirectory } from '../files/index.js'
 import { ModelError } from './errors.js'
 import type { FamilyDescriptor } from './families/family.js'
 import { allFamilies, type Family, familyOf } from './families/index.js'
@@ -282,5 +282,7 @@ export async function readConfig(directory: string): Promise<ModelConfig> {
     throw new ModelError(`${file} cannot be read: ${systemProblem(cause, 'read')}`, { cause })
   }
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw new ModelError(`${file}: expected an object`)
+  const inside = 'architectures' in raw ? '' : modelsInside(directory)
+  if (inside !== '') throw new ModelError(`${directory} is no model${inside}`)
   return parseConfig(raw as Raw, file)
 }

@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { systemProblem } from '../errors/index.js'
-import { recoverDirectory } from '../files/index.js'
+import { modelsInside, recoverDirectory } from '../files/index.js'
 import { checkPipeline } from './check-pipeline.js'
 import { TokenizerError } from './errors.js'
 import { isObject, type JsonObject } from './json.js'
@@ -33,6 +34,9 @@ export async function readTokenizerFiles(dir: string): Promise<TokenizerFiles> {
   const tokenizerPath = join(dir, 'tokenizer.json')
   const tokenizerText = await readOptional(tokenizerPath)
   if (tokenizerText === undefined) {
+    if (!existsSync(dir)) throw new TokenizerError(`${tokenizerPath}: not found; ${dir} does not exist`)
+    const inside = modelsInside(dir)
+    if (inside !== '') throw new TokenizerError(`${dir} is no model${inside}`)
     throw new TokenizerError(
       `${tokenizerPath}: not found. A tokenizer directory needs a tokenizer.json (vocab.txt, merges.txt and SentencePiece ` +
         'models alone are not read: save the tokenizer with transformers to get one).',

@@ -1,7 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parameterCount, weightMap } from '../../src/decoder/index.js'
-import { families, ModelError, newConfig, parseConfig, sizes } from '../../src/model/index.js'
+import { families, ModelError, newConfig, parseConfig, readConfig, sizes } from '../../src/model/index.js'
+import { Tokenizer } from '../../src/text/index.js'
+import { temporaryDirectory } from '../support/files.js'
 import { fixture } from '../support/models.js'
 
 const raw = (name: string): Record<string, unknown> =>
@@ -100,4 +103,17 @@ test('sizes are what they are called', () => {
   // Qwen2.5-0.5B and 1.5B as published.
   expect(count('0.5b', 151_936)).toBe(494_032_768)
   expect(count('1.5b', 151_936)).toBe(1_543_714_304)
+})
+
+test('what is around models is no model, and its models are named', async () => {
+  const run = temporaryDirectory()
+  for (const name of ['best_model', 'final_model']) {
+    mkdirSync(join(run, name))
+    writeFileSync(join(run, name, 'model.safetensors'), '')
+  }
+  const message = `${run} is no model; it holds models: did you mean ${run}/best_model or ${run}/final_model?`
+  await expect(Tokenizer.load(run)).rejects.toThrow(message)
+  writeFileSync(join(run, 'config.json'), '{"command":"sft"}')
+  await expect(readConfig(run)).rejects.toThrow(message)
+  await expect(Tokenizer.load(join(run, 'none'))).rejects.toThrow(`not found; ${run}/none does not exist`)
 })
