@@ -183,7 +183,7 @@ describe('held-out rows', () => {
 describe('bad rows', () => {
   const bad = [
     '{"text":"fine"}',
-    '{"text":',
+    'no json',
     '{"txt":"a"}',
     '{"text":""}',
     '{"text":3}',
@@ -201,7 +201,7 @@ describe('bad rows', () => {
     )
     expect(error.message.split('\n')).toEqual([
       'bad.jsonl: 6 bad rows',
-      expect.stringMatching(/^ {2}bad\.jsonl:2: not JSON/),
+      expect.stringMatching(/^ {2}bad\.jsonl:2: not JSON \(Unexpected token .*\)$/),
       expect.stringMatching(/^ {2}bad\.jsonl:3: no conversations: expected messages, .* the row has txt: set columns/),
       '  bad.jsonl:4: text: empty; add text, or remove the row',
       '  bad.jsonl:5: text: expected a text, got the number 3',

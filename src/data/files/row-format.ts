@@ -26,13 +26,14 @@ export interface RowFormat {
 const notJson = (cause: unknown): ParsedRow => ({
   kind: 'bad',
   reason: 'json',
-  message: `not JSON (${(cause as Error).message})`,
+  // The message quotes the row, which may have several lines.
+  message: `not JSON (${(cause as Error).message.replaceAll(/\s*[\r\n]+\s*/g, ' ')})`,
 })
 
 /** JSON as a row, or why it is none. */
 export function parseJson(text: string): ParsedRow {
   try {
-    return { kind: 'row', value: JSON.parse(text) }
+    return { kind: 'row', value: JSON.parse(text.trimEnd()) }
   } catch (cause) {
     return notJson(cause)
   }
