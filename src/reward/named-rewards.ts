@@ -44,7 +44,8 @@ async function namedReward(name: string): Promise<NamedReward> {
   const found = await stat(path).catch(() => undefined)
   const typed = basename(name)
   if (!found) {
-    const word = otherWords[name.toLowerCase()]
+    // A config has made a path of it.
+    const word = otherWords[typed.toLowerCase()]
     const meant = word === undefined ? didYouMean(typed, ruleNames) : `; did you mean ${word}?`
     throw new RewardConfigError(`${name}: there is no such file${meant || `; expected ${rewardForms}`}`)
   }

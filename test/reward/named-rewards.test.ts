@@ -91,6 +91,7 @@ describe('a list', () => {
 
 test.each([
   ['exact-mach', 'exact-mach: there is no such file; did you mean exact-match?'],
+  [join(folder, 'gsm8k'), 'gsm8k: there is no such file; did you mean numeric-answer?'],
   [
     join(folder, 'gone.ts'),
     'gone.ts: there is no such file; expected a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format)',
