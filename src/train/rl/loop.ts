@@ -70,8 +70,9 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   const criticRates = config.critic && stepRates(config.critic.optimizer, iterations * perIteration)
   const heldOut = parts.heldOut ? await heldOutPrompts(parts.heldOut, config.evaluation.maxPrompts) : []
 
-  progress.stage('reading the checkpoint')
-  const restored = await restoreCheckpoint(run, parts)
+  const latest = await run.latest()
+  if (latest) progress.stage('reading the checkpoint')
+  const restored = latest && (await restoreCheckpoint(latest, parts))
   let state = restored ?? initialState(parts)
   progress.begin(state.iteration)
   let saved = restored

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { DataCursor } from '../../data/index.js'
 import type { ExperienceState } from '../../experience/index.js'
-import { type Journal, JournalError, type ResumeOptions, type Run } from '../../run/index.js'
+import { type Checkpoint, type Journal, JournalError, type ResumeOptions, type Run } from '../../run/index.js'
 import { IterationJournal } from './iteration-journal.js'
 import type { UpdateSummary } from './iteration-metrics.js'
 import type { RlParts } from './parts.js'
@@ -88,10 +88,7 @@ export async function saveCheckpoint(run: Run, parts: RlParts, state: RlState): 
   })
 }
 
-/** Restores the newest checkpoint; undefined if there is none. */
-export async function restoreCheckpoint(run: Run, parts: RlParts): Promise<RlState | undefined> {
-  const found = await run.latest()
-  if (!found) return undefined
+export async function restoreCheckpoint(found: Checkpoint, parts: RlParts): Promise<RlState> {
   const state = found.state as unknown as RlState
   for (const [name, model] of modelsOf(parts))
     await parts.turns.use(model, () => model.loadState(join(found.directory, name)))
