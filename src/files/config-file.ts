@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { InputError, systemProblem } from '../errors/index.js'
+import { importModule } from './import-module.js'
 
 /** Of configs that have lines: the line of a value. */
 const finders = new WeakMap<object, (path: readonly string[]) => number | undefined>()
@@ -66,12 +67,10 @@ async function readText(file: string): Promise<string> {
 
 async function readModule(file: string): Promise<unknown> {
   await readText(file)
-  const { createJiti } = await import('jiti')
-  const jiti = createJiti(import.meta.url, { interopDefault: false })
-  const loaded = (await jiti.import(resolve(file)).catch((cause: unknown) => {
+  const loaded = await importModule(resolve(file), {}).catch((cause: unknown) => {
     const message = cause instanceof Error ? cause.message : String(cause)
     throw new InputError(`${file}: the module cannot be loaded: ${message.split('\n')[0]}`, { cause })
-  })) as { default?: unknown }
+  })
   if (loaded.default === undefined) throw new InputError(`${file}: expected a module with a default export`)
   return loaded.default
 }

@@ -1,6 +1,6 @@
 /** Modules of a user: TypeScript or JavaScript, as it is. */
 import { readFile, stat } from 'node:fs/promises'
-import { dirname, extname, resolve } from 'node:path'
+import { basename, dirname, extname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 export type ModuleExports = Readonly<Record<string, unknown>>
@@ -23,7 +23,20 @@ export async function importModule(
     interopDefault: false,
     virtualModules: { ...own },
   })
-  return jiti.import(file)
+  return jiti.import<ModuleExports>(file).catch((error: unknown) => {
+    throw inWords(error)
+  })
+}
+
+/** What jiti says of a syntax error, or of an import that is not there, takes several lines. */
+function inWords(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const [, what, path, line] =
+    /^ParseError: (.*?)\s*\n\s*(.*?):(\d+):\d+$/.exec(error.message) ??
+    /^(Cannot find module .*)\nRequire stack:\n- (.*)/.exec(error.message) ??
+    []
+  if (what === undefined) return error
+  return new Error(`${what} (${basename(path!)}${line === undefined ? '' : `:${line}`})`, { cause: error })
 }
 
 /**

@@ -23,7 +23,12 @@ test.each([
 test.each([
   ['bad.yaml', 'a: [1\nb: 2\n', /bad\.yaml, line \d+, column \d+: /],
   ['bad.json', '{"a": 1,, "b": 2}', /bad\.json, line 1, column \d+: /],
-  ['bad.ts', 'export default {', /bad\.ts: the module cannot be loaded/],
+  ['bad.ts', 'export default {\n  a: ,\n}\n', /bad\.ts: the module cannot be loaded: Unexpected token \(bad\.ts:2\)$/],
+  [
+    'lost.ts',
+    "import a from './gone.js'\nexport default a",
+    /lost\.ts: .*: Cannot find module '\.\/gone\.js' \(lost\.ts\)$/,
+  ],
   ['none.ts', 'export const config = {}', /none\.ts: expected a module with a default export/],
   ['what.toml', 'a = 1', /what\.toml: expected a file that ends in \.yaml/],
 ])('%s is an error with its place', async (name, text, message) => {

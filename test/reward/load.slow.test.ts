@@ -71,7 +71,7 @@ describe('modules', () => {
 
   it.each<[string, string, string, RegExp]>([
     ['a number', 'a.ts', 'export default 1', /its default export is not a reward/],
-    ['a mistake', 'a.ts', 'export default (', /a\.ts: /],
+    ['a mistake', 'a.ts', 'export default (', /a\.ts: Unexpected token \(\d+-a\.ts:1\)/],
     ['options that cannot work', 'a.ts', 'export const weights = { a: 1 }', /no reward source "a"|no reward: give/],
   ])('with %s are refused', async (_, name, source, message) => {
     await expect(loadRewards(file(name, source))).rejects.toThrow(message)
