@@ -100,7 +100,7 @@ async function converse(opened: OpenedEngine, { sampling, system, report, media 
   const isTerminal = process.stdin.isTTY && process.stdout.isTTY
   const conversation = new Conversation(system)
   let [answering, answers] = [false, 0]
-  // A pipe may be closed while its last lines are not yet answered; then do not prompt for more.
+  // Ctrl-D may come while an answer is given; then do not prompt for more.
   let open = true
   terminal.on('close', () => {
     open = false
@@ -170,12 +170,13 @@ async function converse(opened: OpenedEngine, { sampling, system, report, media 
     }
     return 'stay'
   }
-  terminal.prompt()
+  // What a script reads are answers and nothing else.
+  if (isTerminal) terminal.prompt()
   // Lines of a pipe come faster than answers: the iterator buffers them.
   for await (const line of terminal) {
     left = (await obey(line)) === 'quit'
     if (left) break
-    if (open) terminal.prompt()
+    if (isTerminal && open) terminal.prompt()
   }
   terminal.close()
   // After Ctrl-C and Ctrl-D the prompt of the chat is still there, and that of the shell would stand behind it.
