@@ -5,7 +5,7 @@ import { type Dot, type Drawing, line, type Point, type Shape, text } from './dr
 import { fitText } from './font.js'
 import { type Area, faint, gridShapes, horizontal, labelSize, layOut, levelLine, panelTitle } from './page.js'
 import { smooth, stretches, thin } from './series.js'
-import { tickLabel, ticks } from './ticks.js'
+import { tickLabels, ticks } from './ticks.js'
 
 export interface ChartRun {
   readonly name: string
@@ -63,15 +63,16 @@ function panelShapes(panel: ChartPanel, across: string, runs: readonly ChartRun[
   const up = (y: number): number => bottom - ((y - ys.low) / (ys.high - ys.low)) * (bottom - top)
   const place = ({ x, y }: Point): Point => ({ x: along(x), y: up(y) })
   shapes.push(...gridShapes(area, ys, up, panel.show))
-  for (const value of ticks(xs.low, xs.high, 5)) {
-    if (!Number.isInteger(value) || value < steps.low || value > steps.high) continue
+  const whole = ticks(xs.low, xs.high, 5).filter(x => Number.isInteger(x) && x >= steps.low && x <= steps.high)
+  const labels = tickLabels(whole)
+  for (const [i, value] of whole.entries()) {
     const x = along(value)
     const ends = [
       { x, y: bottom },
       { x, y: bottom + 4 },
     ]
     shapes.push(line(ends, { width: 1, colour: faint, opacity: 1 }))
-    shapes.push(text(tickLabel(value), { x, y: bottom + 17, size: labelSize, colour: faint, align: 'middle' }))
+    shapes.push(text(labels[i]!, { x, y: bottom + 17, size: labelSize, colour: faint, align: 'middle' }))
   }
   shapes.push(horizontal(left, right, bottom, { width: 1, colour: faint }))
   if (level !== undefined) shapes.push(levelLine(area, up(level)))

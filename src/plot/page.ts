@@ -2,7 +2,7 @@
 import { colourOf, palette } from './colours.js'
 import { type Line, line, type Point, type Shape, type Text, text } from './drawing.js'
 import { fitText, textWidth } from './font.js'
-import { tickLabel, ticks } from './ticks.js'
+import { tickLabels, ticks } from './ticks.js'
 
 export const ink = palette.ink.light
 export const faint = palette.faint.light
@@ -113,11 +113,13 @@ export function gridShapes(
   { left, right }: Area,
   range: { readonly low: number; readonly high: number },
   place: (value: number) => number,
-  show: (value: number) => string = tickLabel,
+  show?: (value: number) => string,
 ): Shape[] {
-  return ticks(range.low, range.high, 5).flatMap(value => {
+  const values = ticks(range.low, range.high, 5)
+  const labels = show ? values.map(show) : tickLabels(values)
+  return values.flatMap((value, i) => {
     const y = place(value)
-    const label = fitText(show(value), labelSize, panel.left - 22)
+    const label = fitText(labels[i]!, labelSize, panel.left - 22)
     return [
       horizontal(left, right, y, { width: 1, colour: grid }),
       text(label, { x: left - 6, y: y + 3.5, size: labelSize, colour: faint, align: 'end' }),

@@ -13,5 +13,11 @@ export function ticks(low: number, high: number, count: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)))
 }
 
-/** Of ticks that are near each other in a large number: each has its own label. */
-export const tickLabel = (value: number): string => shortText(value, 5)
+/** The labels of ticks, in as few digits as tell them apart. */
+export function tickLabels(values: readonly number[]): string[] {
+  for (let digits = 3; digits < 10; digits++) {
+    const labels = values.map(value => shortText(value, digits))
+    if (new Set(labels).size === labels.length) return labels
+  }
+  return values.map(String)
+}

@@ -1,5 +1,5 @@
 /** What a picture of runs shows: the curves of their metrics, what the axes are, and which panels would hold nothing. */
-import { isRoundingNoise, shortText } from '../progress/index.js'
+import { isRoundingNoise } from '../progress/index.js'
 import { mainMetrics } from './main-metrics.js'
 import { unitOf } from './metric-names.js'
 import { metricText } from './metric-text.js'
@@ -71,7 +71,7 @@ function panelOf(metric: string): Curves['panels'][number] {
   return {
     metric,
     axis: { s: 'seconds', bytes: 'memory', '': inWords }[unit] ?? unit,
-    show: unit === 'bytes' ? value => metricText(metric, value) : shortText,
+    ...(unit === 'bytes' ? { show: (value: number) => metricText(metric, value) } : {}),
     ...(winRate.test(metric) ? { level: 0.5 } : {}),
   }
 }

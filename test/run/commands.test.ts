@@ -142,6 +142,16 @@ test('a panel that would hold rounding noise is left out, and said; a win rate h
   expect(printed.stdout).not.toMatch(/e-1\d/)
 })
 
+test('ticks of values that hardly differ are told apart', async () => {
+  const parent = temporaryDirectory()
+  await makeRun(join(parent, 'a'), identity({ name: 'a' }), step => ({ 'entropy/mean': 10.78 + step / 1e4 }))
+  const svg = join(parent, 'curves.svg')
+  expect(await main(['plot', join(parent, 'a'), '--out', svg, '--metrics', 'entropy/mean'])).toBe(0)
+  const labels = readFileSync(svg, 'utf8').match(/>10\.78\d+</g)!
+  expect(labels.length).toBeGreaterThan(2)
+  expect(new Set(labels).size).toBe(labels.length)
+})
+
 test('curves become an SVG or a PNG', async () => {
   const parent = await makeRuns()
   const runs = [join(parent, 'one'), join(parent, 'two')]
