@@ -74,8 +74,10 @@ describe('OpenEnv', () => {
   test('an environment that raises, a server that dies, an answer that comes late: failed, never a reward', async () => {
     const url = await started('guess')
     const environment = await openEnvironment({ url, ...options })
-    const limits = { retries: 0, stepSeconds: 1 }
-    const play = (turn: string) => scriptedEpisode({ tokenizer, environment, turns: [turn], messages, limits })
+    const play = (turn: string, openSeconds = 60) => {
+      const limits = { retries: 0, stepSeconds: 1, openSeconds }
+      return scriptedEpisode({ tokenizer, environment, turns: [turn], messages, limits })
+    }
     expect((await play('crash')).outcome).toMatchObject({
       kind: 'failed',
       at: 'step',
@@ -84,7 +86,8 @@ describe('OpenEnv', () => {
     expect((await play('sleep')).outcome).toMatchObject({ kind: 'failed', at: 'step' })
     expect((await play('exit')).outcome).toMatchObject({ kind: 'failed', at: 'step' })
     // Nothing listens there any more.
-    expect((await play('0')).outcome).toMatchObject({ kind: 'failed', at: 'open' })
+    const away = expect.stringContaining('the server is away')
+    expect((await play('0', 2)).outcome).toMatchObject({ kind: 'failed', at: 'open', message: away })
   })
 
   test('a full server is asked again until a place is free', async () => {
@@ -106,7 +109,8 @@ describe('OpenEnv', () => {
       messages,
       limits: { retries: 0, openSeconds: 2 },
     })
-    expect(full.outcome).toMatchObject({ kind: 'failed', at: 'open' })
+    const message = expect.stringContaining('no room for another session')
+    expect(full.outcome).toMatchObject({ kind: 'failed', at: 'open', message })
     await holder.close?.()
   })
 
