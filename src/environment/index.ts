@@ -20,6 +20,7 @@ export { type EpisodeLimits, type EpisodeOptions, episodeSchema } from './limits
 export { type McpOptions, type McpTools, mcpSchema, mcpTools } from './mcp/index.js'
 export { type EpisodeRules, episodeRules, episodeWorld, toolSchema } from './open-world.js'
 export { type OpenEnvOptions, openEnvironment, openEnvShape } from './openenv/index.js'
+export { signalGroup, tieGroup } from './process-group.js'
 export { endRecord, historyOf, RecordedAttempt, restoredOutcome } from './recorded.js'
 export * from './recorder/index.js'
 export { type AttemptOptions, type EpisodeWorld, runAttempt } from './run-attempt.js'

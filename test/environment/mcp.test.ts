@@ -50,12 +50,14 @@ test('the same tools have the same version; others, or fewer, another one', asyn
 })
 
 test('a server that dies in a call is a fault, and the next call starts it again', async () => {
+  const listeners = process.listenerCount('exit')
   const dying = await mcpTools({ command })
   await expect(named(dying, 'die').run({}, call)).rejects.toThrow()
   const [one, two] = await Promise.all([1, 2].map(a => named(dying, 'add').run({ a, b: 0 }, call)))
   expect([one, two]).toEqual([{ content: '1' }, { content: '2' }])
   await dying.close()
   await expect(named(dying, 'add').run({ a: 1, b: 2 }, call)).rejects.toThrow('closed')
+  expect(process.listenerCount('exit')).toBe(listeners)
 })
 
 test('a server that comes back with other tools is a fault', async () => {

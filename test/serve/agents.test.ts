@@ -236,6 +236,17 @@ describe('programs', () => {
     expect(unstarted.outcome).toMatchObject({ kind: 'failed', message: expect.stringContaining('cannot be started') })
   })
 
+  test('however many run at a time, one listener waits for the end of this process', async () => {
+    const before = process.listenerCount('exit')
+    const { signal } = new AbortController()
+    const running = Array.from({ length: 12 }, () =>
+      runProgram({ command: ['sleep', '0.1'], env: {}, input: '' }, signal),
+    )
+    expect(process.listenerCount('exit')).toBe(before + 1)
+    await Promise.all(running)
+    expect(process.listenerCount('exit')).toBe(before)
+  })
+
   test('a program that hangs is ended with all that it started', async () => {
     const file = join(temporaryDirectory(), 'pid')
     const script = `const c = require('child_process').spawn('sleep', ['600'])

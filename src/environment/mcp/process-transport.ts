@@ -6,6 +6,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import { signalGroup, tieGroup } from '../process-group.js'
 
 export interface ServerCommand {
   readonly command: readonly [string, ...string[]]
@@ -22,6 +23,7 @@ export class ProcessTransport implements Transport {
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
   private child: ChildProcessWithoutNullStreams | undefined
+  private untie = (): void => {}
   private readonly words: string[] = []
 
   constructor(private readonly options: ServerCommand) {}
@@ -36,6 +38,9 @@ export class ProcessTransport implements Transport {
     const env = Object.fromEntries(inherited.flatMap(name => (process.env[name] ? [[name, process.env[name]]] : [])))
     const child = spawn(program, args, { detached: true, stdio: 'pipe', env: { ...env, ...this.options.env } })
     this.child = child
+    this.untie = tieGroup(child)
+    // What it leaves behind holds its output open, and 'close' would not come.
+    child.once('exit', () => this.end())
     child.once('close', () => this.onclose?.())
     // A server that is gone reads nothing; its end is reported by 'close'.
     child.stdin.on('error', () => {})
@@ -46,9 +51,11 @@ export class ProcessTransport implements Transport {
     createInterface({ input: child.stdout }).on('line', line => this.take(line))
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
-      child.once('error', reject)
+      child.once('error', error => {
+        this.untie()
+        reject(error)
+      })
     })
-    process.once('exit', this.kill)
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -59,23 +66,17 @@ export class ProcessTransport implements Transport {
   async close(): Promise<void> {
     const { child } = this
     if (!child) return
-    process.off('exit', this.kill)
-    if (child.exitCode === null && child.signalCode === null) {
-      const closed = new Promise<void>(resolve => child.once('close', () => resolve()))
-      child.stdin.end()
-      await Promise.race([closed, sleep(millisecondsToEnd, undefined, { ref: false })])
-    }
-    this.kill()
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))
+    child.stdin.end()
+    await Promise.race([ended, sleep(millisecondsToEnd, undefined, { ref: false })])
+    if (child.exitCode === null && child.signalCode === null) this.end()
   }
 
-  private readonly kill = (): void => {
-    const pid = this.child?.pid
-    if (pid === undefined) return
-    try {
-      process.kill(-pid, 'SIGKILL')
-    } catch {
-      // No process of the group is left.
-    }
+  /** Ends the group: also what the server has started and left behind. */
+  private end(): void {
+    signalGroup(this.child!, 'SIGKILL')
+    this.untie()
   }
 
   private take(line: string): void {

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { signalGroup, tieGroup } from '../../environment/index.js'
 import { onAbort } from '../../errors/index.js'
 
 interface AgentProgram {
@@ -30,21 +31,13 @@ export async function runProgram({ command, cwd, env, input }: AgentProgram, sig
     })
   child.stdin.on('error', () => {})
   child.stdin.end(input)
-  const kill = (name: NodeJS.Signals): void => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, name)
-    } catch {
-      // No process of the group is left.
-    }
-  }
-  const atExit = (): void => kill('SIGKILL')
-  process.once('exit', atExit)
+  const untie = tieGroup(child)
   const ended = new Promise<string | undefined>((resolve, reject) => {
     child.once('error', error => reject(new Error(`${program} cannot be started: ${error.message}`)))
     // A child of the program may hold its output open: the program's own end counts.
     child.once('exit', (code, by) => resolve(code === 0 ? undefined : by ? `was ended by ${by}` : `ended with ${code}`))
   })
-  const unlink = onAbort(signal, () => kill('SIGTERM'))
+  const unlink = onAbort(signal, () => signalGroup(child, 'SIGTERM'))
   try {
     const problem = await Promise.race([ended, aborted(signal, ended)])
     signal.throwIfAborted()
@@ -54,8 +47,8 @@ export async function runProgram({ command, cwd, env, input }: AgentProgram, sig
     if (problem !== undefined) throw new Error(`${program} ${problem}.${said}`)
   } finally {
     unlink()
-    process.off('exit', atExit)
-    kill('SIGKILL')
+    signalGroup(child, 'SIGKILL')
+    untie()
   }
 }
 
