@@ -22,6 +22,7 @@ beforeAll(async () => {
   const run = await Run.create(
     join(runs, 'one'),
     identity({ algorithm: 'grpo', iterations: 20_000 }, { command: 'rl' }),
+    { loggers: [] },
   )
   for (let step = 1; step <= 20_000; step++)
     run.metrics(step, Object.fromEntries(names.map((name, n) => [name, Math.sin(step * (n + 1))])))
