@@ -207,6 +207,17 @@ export async function acts(all) {
   await until('the end of both', async () => await page.getByRole('button', { name: 'Stop', exact: true }).isDisabled())
   assert.equal(await page.locator('main .error').count(), 0, await page.textContent('main'))
   await shoot(page, all, 'chat')
+  const other = page.getByLabel('right model')
+  const checkpoint = await other
+    .locator('option', { hasText: /^checkpoint of step/ })
+    .first()
+    .getAttribute('value')
+  await other.selectOption(checkpoint)
+  await page.getByLabel('message to both').fill('2 + 2 = ?')
+  await press('Send')
+  await until('an answer of a checkpoint', async () => (await page.locator('.turn.assistant').count()) === 3)
+  await until('the end of both', async () => await page.getByRole('button', { name: 'Stop', exact: true }).isDisabled())
+  assert.equal(await page.locator('main .error').count(), 0, await page.textContent('main'))
 
   await go(runPage('live', 'act'))
   await shoot(page, all, 'act')

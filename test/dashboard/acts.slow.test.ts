@@ -41,6 +41,7 @@ test('a run is paused, changed, asked, saved and stopped; a resumed run and a re
   const { from } = await act({ act: 'set', option: 'optimizer.lr', value: 5e-4 })
   await act({ act: 'set', option: 'temperature', value: 0.7 })
   await act({ act: 'set', option: 'klController.coef', value: 0.2 })
+  await asked.indexed('acted', 8)
   const { rows } = await asked.get<SamplesAnswer>('/api/runs/acted/samples')
   await act({ act: 'drop-prompt', promptId: rows[0]!.promptId })
   await act({ act: 'checkpoint' })
@@ -63,7 +64,9 @@ test('a run is paused, changed, asked, saved and stopped; a resumed run and a re
   expect(lines.filter(({ step }) => step > from).map(({ values }) => values.lr)).toEqual(Array(8 - from).fill(5e-4))
   expect(lines.at(-1)!.values['kl/coef']).toBe(0.2)
   const dropped = rows[0]!.promptId.replace(/\/\d+$/, '')
+  await asked.indexed('acted', 64)
   const later = await asked.get<SamplesAnswer>(`/api/runs/acted/samples?where=iteration%3E%3D${from}&limit=500`)
+  expect(later.rows).toHaveLength(8 * (8 - from))
   expect(later.rows.some(({ promptId }) => promptId.startsWith(dropped))).toBe(false)
   expect(await replayRl(acted)).toMatchObject({ iterations: 8, mismatches: [], notCompared: [] })
 
@@ -74,6 +77,35 @@ test('a run is paused, changed, asked, saved and stopped; a resumed run and a re
   cpSync(join(acted, 'journal/acts.jsonl'), join(alone, 'journal/acts.jsonl'))
   await start({ ...options, output: alone }, { resume: true })
   expect(finalWeights(alone).equals(finalWeights(acted))).toBe(true)
+})
+
+test('a sample that is dropped before its iteration has a batch takes its group with it', async () => {
+  const [plain, dropped] = [join(runs, 'plain'), join(runs, 'dropped')]
+  const iteration = 19
+  const longer = { ...options, iterations: iteration + 1 }
+  const path = (run: string): string => `/api/runs/${run}/samples?where=iteration%3D${iteration}`
+  await start({ ...longer, output: plain })
+  await asked.indexed('plain', 8 * (iteration + 1))
+  const before = (await asked.get<SamplesAnswer>(path('plain'))).rows
+  const { promptId } = before[0]!
+  const training = start({ ...longer, output: dropped })
+  const isListening = async () => (await asked.ask('/api/runs/dropped/acts', { headers: asked.token })).text
+  while (!(await isListening()).includes('"listening":true')) await wait(20)
+  const act = (request: unknown) => asked.posted<ActAnswer>('/api/runs/dropped/acts', request)
+  await act({ act: 'pause' })
+  expect(await act({ act: 'drop-sample', promptId, sample: 1, iteration })).toMatchObject({ from: iteration })
+  await act({ act: 'resume' })
+  expect(await training).toMatchObject({ outcome: 'finished' })
+  const late = await asked.post('/api/runs/dropped/acts', { act: 'drop-sample', promptId, sample: 1, iteration })
+  expect(late.status).toBe(409)
+  await asked.indexed('dropped', 8 * (iteration + 1))
+  const { rows } = await asked.get<SamplesAnswer>(path('dropped'))
+  expect(rows.map(one => `${one.promptId} ${one.sample}`).sort()).toEqual(
+    before.map(one => `${one.promptId} ${one.sample}`).sort(),
+  )
+  for (const row of rows)
+    expect([row.dropped, row.trained]).toEqual(row.promptId === promptId ? ['dropped-by-hand', false] : [null, true])
+  expect(await replayRl(dropped)).toMatchObject({ iterations: iteration + 1, mismatches: [], notCompared: [] })
 })
 
 test('samples are scored again with a file of the config or of the command, and with no other', async () => {

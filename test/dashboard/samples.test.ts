@@ -24,7 +24,7 @@ beforeAll(async () => {
   }
   await start(await smallRun({ seed: 3, prompts: 6 }, options))
   asked = await AskedDashboard.over(runs)
-  await asked.indexed('rl')
+  await asked.indexed('rl', 32)
 })
 afterAll(() => asked.close())
 

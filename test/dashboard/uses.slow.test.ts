@@ -36,7 +36,7 @@ beforeAll(async () => {
     ...{ maxNewTokens: 6, loggers: [], optimizer: { lr: 1e-3 } },
   })
   asked = await AskedDashboard.over(runs, { rewards: [broken, throwing, others] })
-  await asked.indexed('rl')
+  await asked.indexed('rl', 12)
 })
 afterAll(() => asked.close())
 

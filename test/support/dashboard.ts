@@ -63,10 +63,13 @@ export class AskedDashboard {
     return JSON.parse(text) as T
   }
 
-  /** Resolves when the samples of a run are in the index. */
-  async indexed(run: string): Promise<void> {
+  /** Resolves when so many samples of a run are in the index, and nothing more is waited for. */
+  async indexed(run: string, samples = 1): Promise<void> {
     const path = `/api/runs/${encodeURIComponent(run)}/samples?limit=1`
-    const look = async () => expect((await this.get<SamplesAnswer>(path)).index.state).toBe('ready')
+    const look = async () => {
+      const { index } = await this.get<SamplesAnswer>(path)
+      expect([index.state, index.samples >= samples]).toEqual(['ready', true])
+    }
     await vi.waitFor(look, { timeout: 120_000 })
   }
 
