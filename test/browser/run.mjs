@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { hostile } from './hostile.mjs'
 import { actsOnRows, kinds } from './kinds.mjs'
 import { otherSites } from './other-sites.mjs'
-import { acts, hostileTexts, longCurves, openReport, walk } from './steps.mjs'
+import { acts, hostileTexts, longCurves, openReport, until, walk } from './steps.mjs'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 const binary = join(project, 'install/whetstone.mjs')
@@ -40,6 +40,7 @@ try {
   const live = start(['grpo', ...training(places, 'sums.jsonl'), '--output', join(places.runs, 'live'), ...places.long])
   const dashboard = start(['dashboard', places.runs, '--port', '0', '--rewards', places.other])
   const url = (await said(dashboard, /http:\S+#token=\S+/))[0]
+  await until('the run trains', () => live.printed.includes('grpo') && existsSync(join(places.runs, 'live/journal')))
   browser = await chromium.launch({
     executablePath,
     args: [

@@ -69,7 +69,6 @@ export const isAccessible = () => assert.deepEqual(barriers.splice(0), [], 'acce
 
 /** Every page in both themes and at phone width, while the run goes on. */
 export async function walk(all) {
-  await until('the run trains', () => all.live.printed.includes('grpo') && existsSync(join(all.runs, 'live/journal')))
   const desk = await openPage(all)
   await desk.page.waitForSelector('table a')
   await accessible(desk.page, 'runs')
@@ -207,7 +206,7 @@ export async function acts(all) {
   await until('the end of both', async () => await page.getByRole('button', { name: 'Stop', exact: true }).isDisabled())
   assert.equal(await page.locator('main .error').count(), 0, await page.textContent('main'))
   await shoot(page, all, 'chat')
-  const other = page.getByLabel('right model')
+  const other = page.locator('section[aria-label="Right model"] select')
   const checkpoint = await other
     .locator('option', { hasText: /^checkpoint of step/ })
     .first()
