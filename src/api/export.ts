@@ -201,7 +201,7 @@ async function readJson(path: string): Promise<Record<string, unknown>> {
 
 const mark = '# Made by whetstone export.'
 
-/** A Modelfile that somebody else wrote stays. */
+/** A Modelfile that this command did not write stays. */
 async function writeOwn(path: string, text: string): Promise<string[]> {
   const found = await readFile(path, 'utf8').catch(() => mark)
   if (!found.startsWith(mark)) return []

@@ -13,7 +13,7 @@ type ChatInput =
 
 const commands = [
   { name: '/help', words: 'list the commands' },
-  { name: '/system TEXT', words: 'set the system message (none without TEXT), start anew' },
+  { name: '/system TEXT', words: 'set the system message (none without TEXT), start again' },
   { name: '/retry', words: 'answer the last message again' },
   { name: '/image PATH', words: 'add an image to the next message; several paths add several images' },
   {

@@ -131,7 +131,7 @@ export async function run(args: string[]): Promise<number> {
     throw error
   })
   if (typeof server === 'number') return server
-  // Before anybody knows the address: a signal that follows at once finds it.
+  // Before the address is printed, so that a signal right after it is handled.
   const ended = endSignal()
   const open = apiKey === undefined && !['127.0.0.1', '::1', 'localhost'].includes(host)
   report.line(`${server.name} at ${server.url}`)

@@ -80,7 +80,7 @@ export class LiveEvents {
     })
   }
 
-  /** Of a run whose samples somebody looks at. */
+  /** Of a run whose samples are shown to a client. */
   async #samplesOf(run: string, directory: string): Promise<void> {
     const isWatched = [...this.#pages].some(page => page.run === run)
     const service = isWatched ? await this.services.known(directory) : undefined

@@ -82,7 +82,7 @@ async function collect(asker: Asker, most: { samples: number; tokens: number }):
   const [only] = runs
   if (!only) throw new Error(unreadable[0]?.error ?? 'this is not a run directory')
   const path = `/runs/${encodeURIComponent(only.name)}`
-  // Questions about samples start their index; it is waited for.
+  // Questions about samples start their index; wait for it.
   let found = await asker.get<SamplesAnswer>(`${path}/samples?limit=1`)
   for (; found.index.state === 'building'; found = await asker.get<SamplesAnswer>(`${path}/samples?limit=1`))
     await pause(100)

@@ -32,7 +32,7 @@ interface RowStoreOptions extends Pick<DataOptions, 'promptTemplate' | 'systemPr
 export interface StoredRow<T> {
   readonly row: T
   readonly where: string
-  /** Names the row for good. */
+  /** The permanent name of the row. */
   readonly promptId: string
 }
 

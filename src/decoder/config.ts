@@ -69,7 +69,7 @@ export function architectureName(family: Family, head: HeadLayout): string {
   return `${className}${vision ? 'ForConditionalGeneration' : 'ForCausalLM'}`
 }
 
-/** More layers than anybody has: a larger number is a mistake, found before there is a list of them. */
+/** More layers than any model has: a larger number is a mistake, found before a list of them is made. */
 const mostLayers = 65_536
 
 /** What every family reads. transformers' own defaults of fields that may be missing are the family's. */

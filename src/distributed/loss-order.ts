@@ -5,7 +5,7 @@
 export class LossOrder {
   /** Ranks that may have another micro-batch, in their order. */
   private readonly active: number[]
-  /** Whose turn it is, by its place in `active`. */
+  /** The part that is next, by its place in `active`. */
   private at = 0
   private readonly waiting = new Map<number, { resolve: () => void; reject: (error: unknown) => void }>()
   private failure: { cause: unknown } | undefined

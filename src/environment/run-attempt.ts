@@ -252,7 +252,7 @@ async function speak(
   }
 }
 
-/** The ids after a turn; a new segment where the template wrote the conversation anew. */
+/** The ids after a turn; a new segment if the template rewrote the conversation. */
 async function following(
   { junctions, limits }: EpisodeWorld,
   turn: {

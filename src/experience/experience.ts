@@ -72,7 +72,7 @@ export interface Dropped {
 }
 
 /**
- * `aborted`: the engine cancelled it. `media`: an image or a video of the prompt cannot be used. `group-incomplete`: others of its group were lost for good. `zero-variance`: all of its group
+ * `aborted`: the engine cancelled it. `media`: an image or a video of the prompt cannot be used. `group-incomplete`: others of its group were lost permanently. `zero-variance`: all of its group
  * earned the same. `surplus`: the batch was full. `stale`: of weights older than may be trained on.
  */
 export type DropReason = 'aborted' | 'media' | 'group-incomplete' | 'zero-variance' | 'surplus' | 'stale'

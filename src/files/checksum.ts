@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib'
 /** A millisecond of SHA-256. */
 const pieceSize = 2 ** 20
 
-/** CRC-32 in hex: finds damage at several gigabytes a second. It does not protect against somebody who changes a file on purpose. */
+/** CRC-32 in hex: finds damage at several gigabytes a second. It does not protect against deliberate changes of a file. */
 export async function fileCrc32(path: string): Promise<string> {
   let value = 0
   await eachPiece(path, piece => {

@@ -1,5 +1,5 @@
 // The parts of a matrix product whose inner dimension was divided, summed; the residual added; and the norm of that. One block
-// a row, one vector a thread: there are few rows, and each is waited for.
+// a row, one vector a thread: there are few rows, and the latency of each matters.
 //
 // Defined by the caller: T (element type), HIDDEN, PARTS.
 #include "prelude.cuh"

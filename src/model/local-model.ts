@@ -407,7 +407,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   }
 
   /**
-   * Adds the adapter into the weights, for good: the same policy without the adapter's cost. It can no longer be trained,
+   * Permanently adds the adapter to the weights: the same policy without the adapter's cost. It can no longer be trained,
    * left out or written apart.
    */
   mergeAdapter(): Promise<void> {

@@ -78,7 +78,7 @@ export class MergedWeights {
   async refresh(): Promise<void> {
     if (this.names.length === 0) return
     const adapter = this.exchanged ?? this.model.adapter
-    // An adapter that was merged into the model for good is part of what is copied.
+    // An adapter that was permanently merged into the model is part of what is copied.
     const products = adapter ? adapterProducts(this.map, adapter) : []
     await once(() => {
       for (const name of this.names) this.weights.get(name)!.copy_(this.model.weights.get(name)!)

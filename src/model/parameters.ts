@@ -138,7 +138,7 @@ export class Parameters {
     return found
   }
 
-  /** Adds the adapter into the weights, for good. The policy is the same; its numbers differ by rounding. */
+  /** Permanently adds the adapter to the weights. The policy is the same; its numbers differ by rounding. */
   async mergeAdapter(): Promise<void> {
     if (!this.adapter) throw new ModelError('this model has no adapter')
     this.refuseUnusable()

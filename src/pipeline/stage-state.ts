@@ -16,7 +16,7 @@ type StageState =
   /** Made from other inputs, or changed since. */
   | { readonly kind: 'stale'; readonly status: StageRecord['status']; readonly changed: readonly InputChange[] }
 
-/** `model` is the directory that the stage is there for. */
+/** `model` is the directory that the stage makes. */
 export async function stageState(directory: string, model: string, inputs: StageInputs): Promise<StageState> {
   const record = await readStageRecord(directory)
   if (!record) return { kind: 'absent' }

@@ -11,7 +11,7 @@ export function stageDirectory({ saveDir, algorithm }: PipelineConfig, stage: St
   return join(saveDir, { sft: 'sft', reward: 'reward_model', ppo: algorithm }[stage])
 }
 
-/** The model that a stage is there for. Of a last stage that keeps adapters alone, its adapter. */
+/** The model that a stage makes, or the adapter of a last stage that keeps only adapters. */
 export function stageModel(config: PipelineConfig, stage: StageName): string {
   const last = config.ppo.keep === 'adapters' ? 'final_adapter' : 'final_model'
   return join(stageDirectory(config, stage), stage === 'ppo' ? last : 'best_model')

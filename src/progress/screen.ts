@@ -26,7 +26,7 @@ export class Screen {
   /** Columns of what is drawn now. */
   #taken = 0
   #drawnAt = Number.NEGATIVE_INFINITY
-  /** Somebody wrote a text without a line end: the next line must not go over it. */
+  /** Another writer wrote a text without a line end: the next line must not overwrite it. */
   #midLine = false
   #stop: (() => void) | undefined
 

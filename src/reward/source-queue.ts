@@ -29,7 +29,7 @@ export interface QueueEvents {
   onLate?: (event: { source: string; samples: number; lateMs: number }) => void
   /** A call held the event loop so long; said once per source. */
   onBlocked?: (event: { source: string; blockedMs: number }) => void
-  /** A remote source is away and is waited for (`patienceMinutes`), or is back. */
+  /** A remote source does not answer and the engine waits for it (`patienceMinutes`), or it is back. */
   onAway?: (event: AwayEvent) => void
 }
 
@@ -81,7 +81,7 @@ export class SourceQueue<Item> {
     private readonly options: SourceQueueOptions<Item>,
   ) {
     const { name, kind, limits, isolated = false } = source
-    // The code of a function is somebody else's: it may never give control back.
+    // The function is code of the user: it may never return.
     const holdMs = Math.max(limits.deadlineMs, leastHoldMs)
     this.watch = kind === 'function' && !isolated ? new Watch(`reward "${name}"`, holdMs) : undefined
     const { patienceMs, onAway } = options

@@ -27,7 +27,7 @@ export class MetricTable {
   #steps: Float64Array = new Float64Array(64)
   #times: Float64Array = new Float64Array(64)
   readonly #columns = new Map<string, Float64Array>()
-  /** Whether steps rise from row to row, as they do unless somebody edited the log. */
+  /** Whether steps rise from row to row, as they do unless the log was edited. */
   #ascending = true
 
   get rows(): number {

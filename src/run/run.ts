@@ -264,7 +264,7 @@ export class Run {
 
   /**
    * Saves where the run is: `fill` writes models into the directory it is given, `state` is everything else. The checkpoint is
-   * there whole or not at all; older ones are removed only after it is. `keep: 'always'` exempts it from removal for good.
+   * there whole or not at all; older ones are removed only after it is. `keep: 'always'` exempts it from removal permanently.
    */
   async checkpoint(
     step: number,

@@ -39,7 +39,7 @@ export class Pulse {
   }
 
   /**
-   * The other ranks. When rank 0 is gone, silent or has given up, this process has two seconds to end by itself, and is ended then,
+   * The other ranks. When rank 0 is gone, is silent or has stopped the job, this process has two seconds to end by itself, and is ended then,
    * whatever it is doing.
    */
   static join(options: PulseOptions & { readonly host: string; readonly port: number; readonly rank: number }): Pulse {

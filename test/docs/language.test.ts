@@ -9,7 +9,17 @@ const refused = [
   ...['whoever', 'whomever', 'nobody', 'whilst', 'amongst', 'hence', 'thereof', 'thereby', 'whereupon', 'lest'],
   ...['nought', 'aught', 'forthwith', 'mend', 'mends', 'mended'],
   ...['what is said', 'is no news', 'its kin', 'their kin', 'at the door', 'without a word', 'takes the place of'],
-  ...['several times for several'],
+  ...[
+    'several times for several',
+    'somebody',
+    'anybody',
+    'anew',
+    'is waited for',
+    'are waited for',
+    'to speak of',
+    'for good',
+  ],
+  ...['what it came to', 'has given up', 'hears no', 'whose turn it is', 'is there for'],
 ]
 const pattern = new RegExp(`\\b(${refused.join('|')})\\b`, 'gi')
 

@@ -48,7 +48,7 @@ export const chatRoute: Handler = async ({ catalog, chats }, exchange) => {
   try {
     for await (const line of lines) {
       if (response.destroyed) return
-      // A page that does not read its answer is waited for here, and nowhere else.
+      // This is the only place that waits for a page that does not read its answer.
       if (!response.write(`${JSON.stringify(line)}\n`)) await drained(response)
     }
   } catch (error) {

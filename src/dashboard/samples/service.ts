@@ -171,7 +171,7 @@ export class SampleServices {
     return service
   }
 
-  /** Only where somebody looks at its samples already. */
+  /** Only if a client looks at its samples already. */
   known(directory: string): Promise<SampleService> | undefined {
     return this.#open.get(directory)
   }

@@ -1,6 +1,6 @@
 /**
  * What an agent asked and what the policy said, as a graph: a request whose history is that of an earlier request and its answer goes on
- * from there. Every other request starts anew. The episode is one line through the graph; other calls are side calls.
+ * from there. Every other request starts a new line. The episode is one line through the graph; other calls are side calls.
  */
 import type { ChatMessage } from '../../text/index.js'
 import type { ToolCall } from '../environment.js'

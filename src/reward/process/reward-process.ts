@@ -239,7 +239,7 @@ export class RewardProcess {
     this.child.send(message)
   }
 
-  /** Keeps our process alive: a call is waited for. */
+  /** Keeps our process alive while a call runs. */
   private hold(): void {
     this.child.ref()
     this.channel?.ref?.()

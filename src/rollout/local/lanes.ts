@@ -1,5 +1,5 @@
 /**
- * The waiting sequences of each caller, and whose turn it is. A turn has a few sequences: with one at a time, the samples of a prompt would
+ * The waiting sequences of each caller, and the caller that is next. A turn has a few sequences: with one at a time, the samples of a prompt would
  * start one after another, and its blocks would be held for long. Pure.
  */
 import type { CachedSequence, Lane } from './cached-sequence.js'
@@ -62,7 +62,7 @@ export class Lanes<S extends CachedSequence> {
     if (running === 0 && waiting.length === 0) this.byCaller.delete(caller)
   }
 
-  /** Whose turn it is. A caller that had its turn goes to the end. */
+  /** The caller that is next. A caller that had its turn goes to the end. */
   turn(): Lane | undefined {
     for (;;) {
       const [first] = this.queue
@@ -72,7 +72,7 @@ export class Lanes<S extends CachedSequence> {
     }
   }
 
-  /** Whose turn it is, if none of its sequences runs but others' do. */
+  /** The caller that is next, if none of its sequences runs but those of others do. */
   newcomer(): Lane | undefined {
     const lane = this.count > 1 ? this.turn() : undefined
     return lane?.running === 0 ? lane : undefined

@@ -10,7 +10,7 @@ import { ProtocolError } from './errors.js'
 import type { RemoteLimits } from './request-task.js'
 
 /**
- * The seed of one request. It depends on the offset: a server that starts its random numbers anew with each request would repeat
+ * The seed of one request. It depends on the offset: a server that restarts its random numbers with each request would repeat
  * those of the first part of a response. 48 bits, which every server accepts.
  */
 export function attemptSeed(seed: number, promptId: string, sample: number, offset: number): number {

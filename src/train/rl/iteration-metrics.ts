@@ -18,6 +18,30 @@ export type UpdateSummary =
     }
   | { readonly model: 'critic'; readonly outcome: 'done'; readonly losses: Readonly<Record<string, number>> }
 
+/** Metrics of the table at the end of a run, and which of their values is best. */
+export const summarizedMetrics = {
+  'validation/reward': 'higher',
+  'reward/mean': 'higher',
+  'kl/mean': 'neither',
+  'entropy/mean': 'neither',
+  'length/mean': 'neither',
+  'length/truncated': 'neither',
+  'value/explained_variance': 'higher',
+  'gap/mean': 'neither',
+  'speed/tokens_per_second': 'neither',
+  'seconds/total': 'neither',
+} as const
+
+/** Optimiser steps that were made. */
+export function doneBy(updates: readonly UpdateSummary[], model: UpdateSummary['model']): number {
+  return updates.filter(update => update.model === model && update.outcome === 'done').length
+}
+
+/** Whether the policy moved too far for more updates of this rollout. */
+export function haltedBy(updates: readonly UpdateSummary[], { model }: Pick<UpdateSummary, 'model'>): boolean {
+  return updates.some(update => update.model === model && update.outcome === 'stopped')
+}
+
 export async function policySummary(update: PolicyUpdate, lr: number): Promise<UpdateSummary> {
   const { loss, policy, kl, entropy, ptx, statistics, step } = update
   return {
@@ -94,7 +118,7 @@ export function iterationMetrics(numbers: IterationNumbers): Record<string, numb
     'length/truncated': info.truncatedShare,
     'prompts/cut': info.promptsCut,
     'prompts/left_out': info.promptsLeftOut,
-    // A group of one sample has no variance to speak of.
+    // The variance of a group of one sample means nothing.
     'groups/zero_variance':
       info.groups && info.groups.count < experiences.length ? info.groups.zeroVarianceShare : undefined,
     'groups/rounds': info.rounds,

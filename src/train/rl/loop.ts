@@ -27,7 +27,16 @@ import { checkGap, OtherWeightsError, samplingOf } from './engine-gap.js'
 import { evaluate, heldOutPrompts } from './evaluate.js'
 import { IterationClock } from './iteration-clock.js'
 import { IterationJournal } from './iteration-journal.js'
-import { criticSummary, iterationMetrics, measuredKl, policySummary, type UpdateSummary } from './iteration-metrics.js'
+import {
+  criticSummary,
+  doneBy,
+  haltedBy,
+  iterationMetrics,
+  measuredKl,
+  policySummary,
+  summarizedMetrics,
+  type UpdateSummary,
+} from './iteration-metrics.js'
 import type { RlParts } from './parts.js'
 import { iterationPlan, type PlannedUpdate } from './plan.js'
 import { openRlControl } from './rl-control.js'
@@ -77,7 +86,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   progress.begin(state.iteration)
   let saved = restored
   let metrics: Record<string, number> = {}
-  const summaries = new MetricSummaries(summarized)
+  const summaries = new MetricSummaries(summarizedMetrics)
   const diagnoses = await watchDiagnoses(run, progress)
   let longPromptsTold = false
   let mediaTold = false
@@ -139,7 +148,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       },
       make: async (begun, iteration, ended) => {
         const stop = linkedController([signal, ended])
-        // A rollout that is made ahead of its turn is not what is waited for.
+        // Show only the rollout that the loop waits for, not those of later iterations.
         const onProgress = (made: MakeProgress): void => {
           if (iteration === state.iteration && state.updates.length === 0) showMaking(made)
         }
@@ -254,7 +263,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       await unlessStopped(syncWeights())
       clock.lap('sync')
 
-      // What it came to, and where the next one begins.
+      // Its metrics, and the state of the next iteration.
       const measured = batch.info.kl === undefined ? measuredKl({ batch, logprobs, config: acted }) : undefined
       if (measured) maker.observeKl(measured)
       await journal.keepEnd(measured ? { measuredKl: measured } : {})
@@ -482,27 +491,4 @@ const makingWords: Readonly<Record<MakeProgress['stage'], string>> = {
   actor: 'scoring by the policy',
   reference: 'scoring by the reference',
   critic: 'scoring by the critic',
-}
-
-const summarized = {
-  'validation/reward': 'higher',
-  'reward/mean': 'higher',
-  'kl/mean': 'neither',
-  'entropy/mean': 'neither',
-  'length/mean': 'neither',
-  'length/truncated': 'neither',
-  'value/explained_variance': 'higher',
-  'gap/mean': 'neither',
-  'speed/tokens_per_second': 'neither',
-  'seconds/total': 'neither',
-} as const
-
-/** Optimiser steps that were made. */
-function doneBy(updates: readonly UpdateSummary[], model: UpdateSummary['model']): number {
-  return updates.filter(update => update.model === model && update.outcome === 'done').length
-}
-
-/** Whether the policy moved too far for more updates of this rollout. */
-function haltedBy(updates: readonly UpdateSummary[], { model }: PlannedUpdate): boolean {
-  return updates.some(update => update.model === model && update.outcome === 'stopped')
 }

@@ -44,7 +44,7 @@ export function iterationPlan(
   return planUpdates({ samples, trainBatchSize, updateEpochs, seed, iteration, models })
 }
 
-/** One batch of everything keeps its order; several are drawn anew in each pass. */
+/** One batch of everything keeps its order; several are drawn again in each pass. */
 function minibatches({ samples, trainBatchSize, seed, iteration }: PlanOptions, epoch: number): number[][] {
   const places = Array.from({ length: samples }, (_, place) => place)
   if (trainBatchSize === undefined || trainBatchSize >= samples) return [places]

@@ -86,7 +86,7 @@ export class RunControl<A extends AnyAct> {
     return control
   }
 
-  /** All acts so far; those that are being written are waited for, so that nothing has an effect that a crash would forget. */
+  /** All acts so far; waits for acts that are being written, so that no act has an effect that a crash would lose. */
   async settled(): Promise<Acts<A>> {
     await this.#writing
     return this.#acts

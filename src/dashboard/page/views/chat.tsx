@@ -118,7 +118,7 @@ export function Chat({ run }: ViewProps) {
           Stop
         </button>
         <button type="button" disabled={isBusy} onClick={() => setTalks([start, start])}>
-          Start anew
+          Start again
         </button>
       </form>
     </>
