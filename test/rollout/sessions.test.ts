@@ -94,36 +94,44 @@ test('a history that was changed is computed again from where it differs', async
   expect(content(samples)).toEqual(content(expected))
 })
 
-test('new weights keep nothing of the old ones', async () => {
-  const trained = await loadModel()
-  const step = async (turn: number, ids: Int32Array): Promise<Int32Array> => {
-    if (turn !== 1) return ids
-    const lengths = (outputs: readonly { logprobs: Float32Array }[]) =>
-      outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1) }))
-    await trained.forwardBackward([Int32Array.from(ids)], lengths)
-    await trained.step({ lr: 1e-2 })
-    return ids
-  }
-  const engine = open({}, trained)
-  const samples = await converse({ engine, name: 'trained', between: step })
-  const fresh = open({}, trained)
-  const again = [
-    ...(
-      await collect(fresh, [
-        {
-          id: 'again',
-          promptId: 'trained 3',
-          promptIds: samples[3]!.promptIds,
-          sampling: { seed: 3, maxNewTokens: samples[3]!.responseIds.length, temperature: 1 },
-        },
-      ])
-    ).values(),
-  ]
-  expect(content(again)[0]).toMatchObject({ ids: [...samples[3]!.responseIds] })
-  await engine.close()
-  await fresh.close()
-  trained.dispose()
-})
+test.each(['the session asks first', 'another one asks first'])(
+  'new weights keep nothing of the old ones: %s',
+  async first => {
+    const trained = await loadModel()
+    const step = async (turn: number, ids: Int32Array): Promise<Int32Array> => {
+      if (turn !== 1) return ids
+      const lengths = (outputs: readonly { logprobs: Float32Array }[]) =>
+        outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1) }))
+      await trained.forwardBackward([Int32Array.from(ids)], lengths)
+      await trained.step({ lr: 1e-2 })
+      // The engine sees the new weights while the session is only kept.
+      const other = { id: 'other', promptIds: ids.subarray(0, 9), sampling: { seed: 1, maxNewTokens: 2 } }
+      if (first === 'another one asks first') await collect(engine, [other])
+      return ids
+    }
+    const engine = open({}, trained)
+    const samples = await converse({ engine, name: 'trained', between: step })
+    const fresh = open({}, trained)
+    const again = [
+      ...(
+        await collect(fresh, [
+          {
+            id: 'again',
+            promptId: 'trained 3',
+            promptIds: samples[3]!.promptIds,
+            sampling: { seed: 3, maxNewTokens: samples[3]!.responseIds.length, temperature: 1 },
+          },
+        ])
+      ).values(),
+    ]
+    // The ids may be those of keys and values of old weights; the numbers are not.
+    const { ids, raw } = content(samples)[3]!
+    expect(content(again)[0]).toMatchObject({ ids, raw })
+    await engine.close()
+    await fresh.close()
+    trained.dispose()
+  },
+)
 
 test('after sleep, and after release, a session begins anew with the same bits', async () => {
   const [engine, fresh] = [open(), open()]
