@@ -1,6 +1,6 @@
 /** A model for others: as a GGUF file with a Modelfile, or as a Hugging Face directory. */
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { InputError } from '../errors/index.js'
 import { checkNewDirectory, openOutput } from '../files/index.js'
@@ -63,6 +63,7 @@ export async function exportModel(
   const around = { report, signal }
   const name = basename(resolve(model), extname(model) === '.gguf' ? '.gguf' : '')
   const parts = await partsOf(model, { merge, ...around })
+  await refuseSource(options.out, [model, parts.directory, parts.adapter])
   if (options.to === 'hf') {
     const path = options.out ?? `${name}-hf`
     const sizes = await writeDirectory(parts, { out: path, dtype: options.dtype, ...around })
@@ -77,6 +78,14 @@ export async function exportModel(
   } finally {
     if (work !== undefined) await rm(work, { recursive: true, force: true })
   }
+}
+
+/** What is written would take the place of what it is made of. */
+async function refuseSource(out: string | undefined, sources: readonly (string | undefined)[]): Promise<void> {
+  const real = (path = ''): Promise<string | undefined> => realpath(path).catch(() => undefined)
+  const [place, ...taken] = await Promise.all([out, ...sources].map(real))
+  if (place !== undefined && taken.includes(place))
+    throw new InputError(`${out}: it is what is exported, and would be replaced; choose another place`)
 }
 
 /** What the exported model is made of. */

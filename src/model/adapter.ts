@@ -100,8 +100,8 @@ export class Adapter {
     config: DecoderConfig,
     options: { dtype: DType; device: Device; head?: Tensor | undefined },
   ): Promise<Adapter> {
-    const path = join(directory, configFile)
     await recoverDirectory(directory)
+    const path = configIn(directory)
     const parsed = parseAdapterConfig(await readJson(path), path)
     const pairs = new Map<string, Pair>()
     let root: Root = 'model.'
@@ -222,8 +222,7 @@ export class Adapter {
 /** The shape of the adapter in a directory, and whether it has the head of a reward model, as its config has it. */
 export async function inspectAdapter(directory: string): Promise<AdapterOptions & { head: 'score' | 'none' }> {
   await recoverDirectory(directory)
-  const path = join(directory, configFile)
-  if (!existsSync(path)) throw new ModelError(`${directory} has no ${configFile}; expected an adapter in PEFT format`)
+  const path = configIn(directory)
   const { options, raw } = parseAdapterConfig(await readJson(path), path)
   const saved = Array.isArray(raw.modules_to_save) ? raw.modules_to_save : []
   return { ...options, head: saved.includes('score') ? 'score' : 'none' }
@@ -235,4 +234,10 @@ async function readJson(path: string): Promise<unknown> {
   } catch (cause) {
     throw new ModelError(`${path} cannot be read: ${systemProblem(cause, 'read')}`, { cause })
   }
+}
+
+function configIn(directory: string): string {
+  const path = join(directory, configFile)
+  if (!existsSync(path)) throw new ModelError(`${directory} has no ${configFile}; expected an adapter in PEFT format`)
+  return path
 }

@@ -91,6 +91,22 @@ test('an adapter that no run made: the card names the base model', async () => {
   expect(two.stderr).toMatch(/is a LoRA adapter, and .* is another/)
 })
 
+test('what is exported is not replaced, and what is no adapter is not merged', async () => {
+  const file = join(fresh('own'), 'own.gguf')
+  expect((await cli(['export', source, '--to', 'gguf', '--out', file])).code).toBe(0)
+  for (const own of [
+    [source],
+    [file, '--to', 'gguf', '--type', 'q4_0'],
+    [source, '--merge', join(adapters, 'best_adapter')],
+  ]) {
+    const out = own.at(-1)!.endsWith('adapter') ? own.at(-1)! : own[0]!
+    const { code, stderr } = await cli(['export', ...own, '--out', out])
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('it is what is exported') })
+  }
+  const { stderr } = await cli(['export', source, '--merge', source, '--out', fresh('merged')])
+  expect(stderr).toContain(`${source} has no adapter_config.json; expected an adapter in PEFT format`)
+})
+
 test('a GGUF file as a directory: messages and the card have its name', async () => {
   vi.stubEnv('WHETSTONE_CACHE', fresh('cache'))
   const { out: file } = await exported([source, '--to', 'gguf', '--type', 'f32'])
