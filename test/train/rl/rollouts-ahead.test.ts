@@ -35,6 +35,7 @@ test('without staleness a rollout begins when it is its turn', async () => {
 test('the next ones are begun while one is trained on, no more than allowed and none after the last', async () => {
   const { begun, rollouts } = watched({ ahead: 2, end: 5, first: 1 })
   expect(await rollouts.take(1)).toBe('rollout 1')
+  await vi.waitFor(() => expect(rollouts.ready).toBe(2))
   await delay(20)
   expect(begun).toEqual([1, 2, 3])
   for (const [iteration, ready] of [
