@@ -11,7 +11,7 @@ const groups = verbGroups.map(
     `${title}:\n${own.map(({ name, summary }) => `  ${name.padEnd(10)}  ${summary}`).join('\n')}`,
 )
 
-const help = `whetstone: train language models with rewards and preferences, on one machine
+const help = `whetstone: train language models with rewards and preferences, on one machine or several
 
 Usage: whetstone <verb> [options]
 
