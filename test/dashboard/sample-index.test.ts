@@ -71,6 +71,8 @@ test('an index holds all of a finished run, and of others what cannot change any
   for (let iteration = 0; iteration < 5; iteration++) await iterate(run, iteration, iteration)
   await run.flush()
   const live = await SampleIndex.open(directory)
+  // Who asks before the journal was looked at asks again.
+  expect(live.progress.state).toBe('building')
   expect(await rewardsOf(live)).toEqual([0, 1, 2, 3, 4])
   expect([...live.store.sealed.keys()]).toEqual([0, 1, 2])
   expect(existsSync(join(directory, 'index/samples/checked'))).toBe(false)
@@ -118,6 +120,21 @@ test('iterations that a resumed run wrote again are read again, whoever looks an
   writeFileSync(join(directory, 'index/samples/checked'), 'rubbish')
   expect((await lookedAt(directory)).rewards).toEqual([0, 101, 1002, 1003])
   expect(checked(directory)).toBe('3')
+})
+
+test('a run that samples nothing has no index, and one without samples yet is ready', async () => {
+  const [rows, samples] = [join(temporaryDirectory(), 'rows'), join(temporaryDirectory(), 'samples')]
+  await (await Run.create(rows, identity({}, { command: 'sft' }))).close('finished')
+  await (await Run.create(samples, rl)).close('finished')
+  for (const [directory, state] of [
+    [rows, 'none'],
+    [samples, 'ready'],
+  ] as const) {
+    const index = await SampleIndex.open(directory)
+    await index.refresh()
+    expect(index.progress).toMatchObject({ state, samples: 0, problem: null })
+    await index.close()
+  }
 })
 
 test('a tokenizer that is not there yet is asked for again', async () => {

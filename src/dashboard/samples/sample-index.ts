@@ -63,7 +63,8 @@ export class SampleIndex {
   #open: OpenRow[] = []
   #openSizes: string | undefined
   #tokenizer: Promise<Tokenizer> | undefined
-  #progress: IndexProgress = empty
+  /** Until the journal was looked at for the first time, samples may come. */
+  #progress: IndexProgress = { ...empty, state: 'building' }
   #journal: { readonly seen: bigint; readonly iterations: readonly number[] } = { seen: -1n, iterations: [] }
   #checked = ''
   #refreshing: Promise<void> | undefined
@@ -140,7 +141,10 @@ export class SampleIndex {
   async #refresh(): Promise<void> {
     const view = await this.#reader.read()
     // Other trainings sample nothing.
-    if (view.config.command !== 'rl') return
+    if (view.config.command !== 'rl') {
+      this.#progress = empty
+      return
+    }
     const files = await this.#journalFiles(view)
     const total = files.sizes.reduce((sum, size) => sum + size, 0)
     await this.#forgetRewritten(files)

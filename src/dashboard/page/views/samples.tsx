@@ -86,8 +86,10 @@ function Found({
       {count(total)} {total === 1 ? 'sample' : 'samples'}
       {total > 0 && `, ${count(offset + 1)} to ${count(offset + rows.length)} shown`}
       {milliseconds > 0 && `, found in ${milliseconds} ms`}
+      {index.state === 'building' && '. The index is being built'}
       {index.state === 'building' &&
-        `. The index is being built: ${bytes(index.doneBytes)} of ${bytes(index.totalBytes)}, ${count(index.samples)} samples${
+        index.totalBytes > 0 &&
+        `: ${bytes(index.doneBytes)} of ${bytes(index.totalBytes)}, ${count(index.samples)} samples${
           index.samplesPerSecond === null ? '' : `, ${count(Math.round(index.samplesPerSecond))} a second`
         }`}
       {index.state === 'none' && '. The run keeps no journal of samples'}
