@@ -162,9 +162,10 @@ test('a full server is asked again; one that stays full says why', async () => {
 })
 
 test('a server that is away, and options that are missing, are named before the first token', async () => {
-  for (const action of ['tools', 'guess'])
-    await expect(openEnvironment({ url: 'http://127.0.0.1:9', rewards: 'delta', action })).rejects.toThrow(
-      EnvironmentError,
-    )
+  for (const action of ['tools', 'guess']) {
+    const opening = openEnvironment({ url: 'http://127.0.0.1:9', rewards: 'delta', action })
+    await expect(opening).rejects.toThrow(EnvironmentError)
+    await expect(opening).rejects.toThrow(/away: no WebSocket server answers there\. Start it/)
+  }
   await expect(openEnvironment({ url: 'http://127.0.0.1:9' } as never)).rejects.toThrow('rewards')
 })

@@ -38,6 +38,8 @@ export class OpenEnvConnection {
   private waiting: Waiting | undefined
   /** What ended the socket. */
   private ended: Error | undefined
+  /** What the socket said of its own failure. */
+  private broke: Error | undefined
   /** An error frame that came before anything was asked: a server that is full answers so. */
   private early: OpenEnvError | undefined
   private readonly pings: NodeJS.Timeout
@@ -49,7 +51,9 @@ export class OpenEnvConnection {
     // Where it says nothing, the 'close' that follows does.
     socket.addEventListener('error', ({ error, message }) => {
       const said = error?.message || message
-      if (said) this.end(new Error(said, { cause: error }))
+      if (!said) return
+      this.broke = new Error(said, { cause: error })
+      this.end(this.broke)
     })
     socket.addEventListener('close', ({ code, reason }) =>
       this.end(new Error(`the server closed the connection (${code}${reason ? `: ${reason}` : ''})`)),
@@ -71,7 +75,7 @@ export class OpenEnvConnection {
       })
       socket.addEventListener('close', () => {
         unlink()
-        reject(connection.ended ?? new Error('the connection was closed'))
+        reject(connection.broke ?? new Error('no WebSocket server answers there'))
       })
     })
   }

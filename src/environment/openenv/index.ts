@@ -153,8 +153,10 @@ class OpenEnvServer {
         await this.disconnect(connection)
       }
     } catch (error) {
+      const remedy =
+        kind === 'tools' ? ' An environment without tools needs action: the name of the field that takes the text.' : ''
       throw new EnvironmentError(
-        `The OpenEnv server at ${this.url} cannot be used: ${messageOf(error)}. Start it, or correct the url. An environment without tools needs action: the name of the field that takes the text.`,
+        `The OpenEnv server at ${this.url} cannot be used: ${messageOf(error)}. Start it, or correct the url.${remedy}`,
       )
     }
   }
