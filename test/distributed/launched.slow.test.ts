@@ -135,15 +135,17 @@ test('a mistake in the config ends all ranks, and each says why', async () => {
   expect(second!.stderr).toContain('the controller (rank 0) has stopped the job')
 })
 
-test('Ctrl-C ends ranks that wait for each other', async () => {
-  for (const env of (await byHand(3)).slice(0, 2)) {
+test('Ctrl-C ends ranks that wait for others: rank 0, and one whose rank 0 is not there', async () => {
+  const [[zero], [, one]] = await Promise.all([byHand(2), byHand(2)])
+  const interrupted = async (env: Environment, begun: RegExp): Promise<void> => {
     const child = start(training('waiting'), env)
+    await child.waitFor(begun)
     // Until it waits, or the machine is very slow: then the signal ends it by itself.
-    await child.waitFor(env.RANK === '0' ? /checking/ : /starting/)
     await delay(2000)
     const { code, signal, output } = await child.kill('SIGINT')
     if (signal !== 'SIGINT') expect(code, output).toBe(130)
   }
+  await Promise.all([interrupted(zero!, /checking/), interrupted(one!, /starting/)])
 })
 
 test('a rank that never comes is named, and the ranks that came end', async () => {
