@@ -89,6 +89,17 @@ const cases: readonly Case[] = [
     'config.yaml: promptMaxLen: 1000 tokens do not fit into the context of the policy (model: 64 tokens); lower promptMaxLen',
   ],
 
+  [
+    'sft',
+    { devices: 'two' },
+    'config.yaml: devices: expected all, a number, or a list of GPUs such as [0, 1], got "two"',
+  ],
+  [
+    'rl',
+    { device: 'cuda:0', devices: 2 },
+    'config.yaml: devices: devices says which GPUs the ranks have, and device says cuda:0 for all of them; set device to cuda, or leave devices out',
+  ],
+
   // More than this machine has.
   ...(['sft', 'rl'] as const).map(
     (verb): Case => [
