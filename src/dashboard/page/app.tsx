@@ -85,6 +85,7 @@ function Frame() {
   useEffect(() => {
     document.title = run === undefined ? 'Whetstone' : `${names.join(', ')} · ${page} · Whetstone`
   }, [names.join(), page])
+  const isGone = names.length === 1 && error !== undefined && !summary
   const View = page === 'runs' ? undefined : views[page]
   return (
     <>
@@ -93,12 +94,17 @@ function Frame() {
       </button>
       <header class="top">
         <Bar address={address} summary={names.length === 1 ? summary : undefined} />
-        {names.length === 1 && <Tabs address={address} alerts={summary?.alerts ?? 0} />}
+        {names.length === 1 && <Tabs address={address} summary={summary} />}
       </header>
       <main id="main" tabIndex={-1}>
         {!isOpen && <p class="card notice">The dashboard does not answer. What is shown may be old.</p>}
-        {names.length === 1 && error && !summary && <Failure message={error} />}
-        {run !== undefined && View ? <View key={`${page} ${names.join()}`} address={address} run={run} /> : <Runs />}
+        {isGone && <Failure message={error} />}
+        {isGone && !report && <a href="#/">All runs</a>}
+        {isGone ? null : run !== undefined && View ? (
+          <View key={`${page} ${names.join()}`} address={address} run={run} />
+        ) : (
+          <Runs />
+        )}
       </main>
     </>
   )
@@ -131,10 +137,15 @@ function Bar({ address, summary }: { readonly address: Address; readonly summary
   )
 }
 
-function Tabs({ address, alerts }: { readonly address: Address; readonly alerts: number }) {
+/** Of trainings that sample nothing. */
+const withoutSamples = shownPages.filter(page => !['samples', 'groups', 'distributions'].includes(page))
+
+function Tabs({ address, summary }: { readonly address: Address; readonly summary: RunSummary | undefined }) {
+  const alerts = summary?.alerts ?? 0
+  const pages = summary && summary.command !== 'rl' ? withoutSamples : shownPages
   return (
     <nav class="tabs" aria-label="Views of the run">
-      {shownPages.map(page => (
+      {pages.map(page => (
         <a
           key={page}
           href={writeAddress({ ...address, page, query: {} })}

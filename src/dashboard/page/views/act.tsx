@@ -58,11 +58,11 @@ export function Act({ run }: ViewProps) {
               <h2>Flags and pairs</h2>
               <p>
                 {counted(flags?.flags.length ?? 0, 'flagged sample')}{' '}
-                <a href={exportPath(run, 'flags')}>Export as JSONL</a>
+                {(flags?.flags.length ?? 0) > 0 && <a href={exportPath(run, 'flags')}>Export as JSONL</a>}
               </p>
               <p>
                 {counted(flags?.pairs.length ?? 0, 'preference pair')}{' '}
-                <a href={exportPath(run, 'pairs')}>Export as JSONL</a>
+                {(flags?.pairs.length ?? 0) > 0 && <a href={exportPath(run, 'pairs')}>Export as JSONL</a>}
               </p>
             </section>
           )}
