@@ -28,6 +28,7 @@ import {
 } from '../text/index.js'
 import type { MediaSettings } from '../train/index.js'
 import { type ColumnOptions, type InputRow, type InputRows, openInput, promptRow } from './input-rows.js'
+import { checkNames, named } from './known-options.js'
 import { locateGiven } from './locate-given.js'
 import { MediaInput, type RowMedia } from './media-input.js'
 import { openRankedEngine } from './open-ranks.js'
@@ -86,6 +87,34 @@ export interface GenerateOptions
   readonly report?: Report
 }
 
+const optionNames = named(
+  ...samplingNames,
+  ...([
+    'model',
+    'data',
+    'adapter',
+    'device',
+    'devices',
+    'chatTemplate',
+    'maxSequences',
+    'maxLength',
+    'cacheBytes',
+  ] as const),
+  ...([
+    'signal',
+    'text',
+    'columns',
+    'onStart',
+    'tokenizer',
+    'processor',
+    'media',
+    'n',
+    'maxNewTokens',
+    'seed',
+  ] as const),
+  ...(['logprobs', 'truncatePrompt', 'truncateSide', 'report'] as const),
+)
+
 /**
  * Samples in the order of the prompts. All prompts are checked before a model is loaded.
  *
@@ -94,6 +123,7 @@ export interface GenerateOptions
  *   console.log(text)
  */
 export async function* generate(options: GenerateOptions): AsyncGenerator<GeneratedSample, void> {
+  checkNames('generate', options, optionNames)
   const { tokenizer: given, n = 1, logprobs = 'raw', report = silentReport } = options
   const { signal = new AbortController().signal, seed = 0, text = 'plain' } = options
   const { model, adapter } = await locateGiven(options, { report, signal })

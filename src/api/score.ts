@@ -17,6 +17,7 @@ import type { Device } from '../tensor/index.js'
 import { type ChatMessage, Tokenizer } from '../text/index.js'
 import type { MediaSettings } from '../train/index.js'
 import { type ColumnOptions, type InputRow, type InputRows, openInput } from './input-rows.js'
+import { checkNames, named } from './known-options.js'
 import { locateGiven } from './locate-given.js'
 import { MediaInput, type RowMedia } from './media-input.js'
 import { loadRankedModel } from './open-ranks.js'
@@ -67,6 +68,11 @@ export type Scored = {
 const windowTokens = 1 << 16
 const windowRows = 4096
 
+const optionNames = named(
+  ...(['model', 'data', 'columns', 'tokenizer', 'processor', 'media', 'adapter', 'device', 'devices'] as const),
+  ...(['chatTemplate', 'packing', 'signal', 'report'] as const),
+)
+
 /**
  * Scores in the order of the rows. All rows are checked before a model is loaded.
  *
@@ -75,6 +81,7 @@ const windowRows = 4096
  * for await (const scored of score({ model: 'model', data: [{ prompt: 'What is 2 + 2?', response: '4' }] })) console.log(scored)
  */
 export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, void> {
+  checkNames('score', options, optionNames)
   const { chatTemplate = 'auto', packing = 'on', report = silentReport } = options
   const { signal = new AbortController().signal } = options
   const { model: given, adapter } = await locateGiven(options, { report, signal })

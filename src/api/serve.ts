@@ -16,6 +16,7 @@ import { type ControlOptions, ModelServer, type ServeOptions as ServerOptions } 
 import { parseHubName, placedName } from '../source/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { type MediaSettings, processorOptions } from '../train/index.js'
+import { checkNames, named } from './known-options.js'
 import { locateGiven } from './locate-given.js'
 import { openRankedEngine } from './open-ranks.js'
 
@@ -65,6 +66,14 @@ export interface Serving {
   close(options?: { graceMs: number }): Promise<void>
 }
 
+const optionNames = named(
+  ...(['model', 'adapter', 'device', 'devices', 'tokenizer', 'processor', 'chatTemplate', 'servedModelName'] as const),
+  ...(['cacheBytes', 'cacheShare', 'memory', 'maxSequences', 'maxLength', 'tokenBudget', 'adapters', 'media'] as const),
+  ...(['host', 'port', 'apiKey', 'allowHosts', 'allowOrigins', 'maxBodyBytes', 'maxRequests', 'maxSamples'] as const),
+  ...(['maxRequestBytes', 'maxTotalBytes', 'logprobsMode', 'bodyRate', 'record', 'stallMs', 'control'] as const),
+  ...(['signal', 'report'] as const),
+)
+
 /**
  * Serves until it is closed.
  *
@@ -74,6 +83,7 @@ export interface Serving {
  * await server.close()
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
+  checkNames('serve', options, optionNames)
   const { model: named, tokenizer: given, servedModelName, control, report = silentReport, ...others } = options
   const { media: mediaOptions = {}, processor, ...rest } = others
   const { adapter: namedAdapter, devices, device, signal, chatTemplate, adapters, ...server } = rest

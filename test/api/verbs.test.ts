@@ -119,3 +119,17 @@ test('grpo goes through the same checks as the command', async () => {
   const run = grpo({ ...cpu, model, data: rows, rewards: () => 1, maxNewTokens: 4096 })
   await expect(run).rejects.toThrow('grpo: maxNewTokens: 4096')
 })
+
+test('options that do not exist, and what is missing, are errors before any work', async () => {
+  const given = { model, data: rows }
+  // @ts-expect-error there is no such option
+  await expect(all(generate({ ...given, maxNewToken: 4 }))).rejects.toThrow(
+    'generate: there is no option "maxNewToken"; did you mean maxNewTokens?',
+  )
+  // @ts-expect-error there is no such option
+  await expect(all(score({ ...given, pack: 'off' }))).rejects.toThrow('score: there is no option "pack"')
+  // @ts-expect-error there is no such option
+  await expect(serve({ model, prt: 0 })).rejects.toThrow('serve: there is no option "prt"; did you mean port?')
+  // @ts-expect-error data is missing
+  await expect(all(generate({ model }))).rejects.toThrow('generate: data: missing')
+})
