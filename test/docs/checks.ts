@@ -84,7 +84,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['for await (const event of run) {', elsewhere('test/api/docs.slow.test.ts')],
       ["import { dpo, ppo, rewardModel, rl, sft } from 'whetstone'", elsewhere('test/api/docs.slow.test.ts')],
       [
-        "import { evaluate, experience, generate, pipeline, score, serve } from 'whetstone'",
+        "import { evaluate, experience, generate, pipeline, replay, score, serve } from 'whetstone'",
         elsewhere('test/api/docs.slow.test.ts'),
       ],
     ],

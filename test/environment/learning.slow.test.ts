@@ -109,7 +109,7 @@ const calculators = new Map<number, string>()
 test.each(seeds)('seed %i learns to use a calculator', async seed => {
   const model = await taughtModel(seed, sumRows(), 12)
   calculators.set(seed, model)
-  const { goals } = await train({ model, seed, iterations: 24, ...sumSizes }, found => sums(found))
+  const { goals } = await train({ model, seed, iterations: 20, ...sumSizes }, found => sums(found))
   const { early, late } = earlyAndLate(goals)
   expect(early).toBeLessThan(0.5)
   expect(late).toBeGreaterThan(0.85)
@@ -141,7 +141,7 @@ const games = (goals: number[], pay?: () => number): Environment<{ prompt: strin
 /** Many games of few samples: all samples of a game look for the same number. */
 const gameSizes = {
   data: Array.from({ length: 96 }, (_, game) => ({ prompt: '?', highest: 3, game })),
-  ...{ rolloutBatchSize: 96, nSamplesPerPrompt: 4, optimizer: { lr: 1.5e-3 } },
+  ...{ rolloutBatchSize: 96, nSamplesPerPrompt: 4, optimizer: { lr: 3e-3 } },
 }
 
 /** Every second guess is possible after what was said before; the others are any number. */
@@ -168,7 +168,7 @@ const guessers = new Map<number, string>()
 test.each(seeds)('seed %i learns to find a number in two guesses', async seed => {
   const model = await taughtModel(seed, guessRows(), 20)
   guessers.set(seed, model)
-  const { goals } = await train({ model, seed, iterations: 48, ...gameSizes }, found => games(found))
+  const { goals } = await train({ model, seed, iterations: 26, ...gameSizes }, found => games(found))
   const { early, late } = earlyAndLate(goals)
   expect(early).toBeLessThan(0.75)
   expect(late).toBeGreaterThan(0.85)
