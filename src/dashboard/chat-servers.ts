@@ -10,6 +10,7 @@ import type { ChatLine, ChatRequest } from './api.js'
 import { RequestError } from './errors.js'
 
 const command = fileURLToPath(new URL('../../install/whetstone.mjs', import.meta.url))
+const guard = new URL('./end-with-parent.js', import.meta.url).href
 const idleMs = 10 * 60_000
 /** A policy, and the model it started from. */
 const mostServers = 2
@@ -114,9 +115,9 @@ export class ChatServers {
     { ended, key }: { ended: AbortController; key: string },
   ): Promise<string> {
     if (ended.signal.aborted) throw new RequestError(409, 'the chat ended')
-    const child = spawn(process.execPath, [command, ...args], {
+    const child = spawn(process.execPath, ['--import', guard, command, ...args], {
       env: { ...process.env, WHETSTONE_API_KEY: key },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     })
     work.child = child
     return new Promise((resolve, reject) => {
