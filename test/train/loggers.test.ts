@@ -123,7 +123,7 @@ test('what is wrong with loggers is found before the run', async () => {
   )
   await expect(resolve(['./gone.ts'])).rejects.toThrow('there is no such file')
   await expect(resolve(['wandb'])).rejects.toThrow(
-    'loggers.0: expected tensorboard, mlflow, a file such as ./logger.ts',
+    /^.*loggers\.0: expected tensorboard, mlflow, a file such as \.\/logger\.ts, .*; examples\/loggers\/wandb\.ts is one for W&B$/,
   )
   await expect(resolve('mlflow')).rejects.toThrow('loggers: expected a list')
   const { MLFLOW_TRACKING_URI: before } = process.env

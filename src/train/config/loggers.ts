@@ -24,7 +24,8 @@ const entry = z
   .custom<LoggerName | LoggerDefinition>()
   .superRefine((value: unknown, context) => {
     if (isLoggerDefinition(value) || (loggerNames as readonly unknown[]).includes(value)) return
-    const hint = typeof value === 'string' ? didYouMean(value, loggerNames) : ''
+    const example = value === 'wandb' ? '; examples/loggers/wandb.ts is one for W&B' : ''
+    const hint = typeof value === 'string' ? example || didYouMean(value, loggerNames) : ''
     const known = `${loggerNames.join(', ')}, a file such as ./logger.ts, or an object of functions`
     const message = isDefinitionPath(value)
       ? `${value}: the file is not loaded; call loadDefinitions of whetstone/train first`
