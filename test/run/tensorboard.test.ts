@@ -1,8 +1,9 @@
-import { readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
 import { crc32c } from '../../src/run/loggers/crc32c.js'
+import { tensorBoardLogger } from '../../src/run/loggers/tensorboard.js'
 import { temporaryDirectory } from '../support/files.js'
 import { identity, write } from '../support/run.js'
 import { readEventFile } from './event-file.js'
@@ -50,4 +51,21 @@ test('scalars are read back by another reader, with a purge where the run was re
     config,
     { step: 2 ** 33, sessionStart: false, scalars: { 'loss/train': -1 } },
   ])
+})
+
+test('nothing stays open between writes: a run may end without a word to its loggers', async () => {
+  const directory = temporaryDirectory()
+  const logger = tensorBoardLogger()
+  const { signal } = new AbortController()
+  mkdirSync(join(directory, 'logs'))
+  await logger.start!({ directory, config: {}, from: undefined } as never, { signal })
+  expect(eventFiles(directory)).toHaveLength(1)
+  const open = readdirSync('/proc/self/fd').map(fd => {
+    try {
+      return readlinkSync(join('/proc/self/fd', fd))
+    } catch {
+      return ''
+    }
+  })
+  expect(open.filter(path => path.startsWith(directory))).toEqual([])
 })

@@ -8,33 +8,39 @@ import { join } from 'node:path'
 import { AppendFile } from '../append-file.js'
 import { maskedCrc32c } from './crc32c.js'
 
-/** A file of events for TensorBoard. A process writes one; TensorBoard reads a run's files in the order of their names. */
+/**
+ * A file of events for TensorBoard. A process writes one; TensorBoard reads a run's files in the order of their names.
+ * The file is open only while it is written: a run that ends without waiting for its loggers leaves nothing open.
+ */
 export class EventFile {
-  readonly #file: AppendFile
+  readonly #path: string
+  #size = 0
 
-  private constructor(file: AppendFile) {
-    this.#file = file
+  private constructor(path: string) {
+    this.#path = path
   }
 
   /** With `purgeFrom`, TensorBoard forgets what earlier files say of that step and later ones: the run went back. */
-  static async open(directory: string, { purgeFrom }: { purgeFrom?: number | undefined } = {}): Promise<EventFile> {
-    const file = await AppendFile.open(join(directory, await fileName(directory)))
+  static async create(directory: string, { purgeFrom }: { purgeFrom?: number | undefined } = {}): Promise<EventFile> {
+    const file = new EventFile(join(directory, await fileName(directory)))
     const events = [event(Date.now(), bytesField(3, Buffer.from('brain.Event:2')))]
     if (purgeFrom !== undefined) {
       const start = Buffer.concat([tag(1, 0), varint(1)])
       events.push(event(Date.now(), Buffer.concat([tag(2, 0), varint(purgeFrom), bytesField(7, start)])))
     }
-    await file.append(Buffer.concat(events))
-    return new EventFile(file)
+    await file.add(events)
+    return file
   }
 
   /** Adds events: all of them are on the disk, or none. */
   async add(events: readonly Buffer[]): Promise<void> {
-    await this.#file.appendDurably(Buffer.concat(events))
-  }
-
-  close(): Promise<void> {
-    return this.#file.close()
+    const file = await AppendFile.open(this.#path, { size: this.#size })
+    try {
+      await file.appendDurably(Buffer.concat(events))
+      this.#size = file.size
+    } finally {
+      await file.close()
+    }
   }
 }
 

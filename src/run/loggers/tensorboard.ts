@@ -11,8 +11,7 @@ export function tensorBoardLogger(): Logger {
   return {
     name: 'tensorboard',
     async start({ directory, config, from }) {
-      await file?.close()
-      file = await EventFile.open(join(directory, 'logs'), { purgeFrom: from })
+      file = await EventFile.create(join(directory, 'logs'), { purgeFrom: from })
       await add([textEvent(0, Date.now(), { config: configText(config) })])
     },
     metrics: entries => add(entries.map(({ step, time, values }) => scalarEvent(step, time, values))),
@@ -23,10 +22,6 @@ export function tensorBoardLogger(): Logger {
           return textEvent(samples[0]!.step, samples[0]!.time, Object.fromEntries(texts))
         }),
       ),
-    async end() {
-      await file?.close()
-      file = undefined
-    },
   }
 }
 
