@@ -59,7 +59,9 @@ async function train(name: TrainingName, output: string, options: object, rest: 
 const measured = (run: string) =>
   metricLines(run).map(({ step, values }) => ({
     step,
-    values: Object.entries(values).filter(([name]) => !/^(speed|time|memory|seconds|samples\/reused|rollouts\/ahead)/.test(name)),
+    values: Object.entries(values).filter(
+      ([name]) => !/^(speed|time|memory|seconds|samples\/reused|rollouts\/ahead)/.test(name),
+    ),
   }))
 
 /** What a journal says of every row or sample. Losses of two ranks differ in their last bits. */

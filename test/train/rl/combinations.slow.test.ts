@@ -153,6 +153,8 @@ async function lastLost(options: Options, output: string): Promise<[whole: strin
 }
 
 function measured({ step, values }: { step: number; values: Record<string, number> }) {
-  const names = Object.keys(values).filter(name => !/^(seconds|speed|memory|samples\/reused|rollouts\/ahead)/.test(name))
+  const names = Object.keys(values).filter(
+    name => !/^(seconds|speed|memory|samples\/reused|rollouts\/ahead)/.test(name),
+  )
   return { step, ...Object.fromEntries(names.map(name => [name, values[name]])) }
 }

@@ -52,7 +52,9 @@ test.each(algorithms)(
     const strip = (line: { step: number; values: Record<string, number> }) => ({
       step: line.step,
       values: Object.fromEntries(
-        Object.entries(line.values).filter(([name]) => !/^(seconds|speed|memory|samples\/reused|rollouts\/ahead)/.test(name)),
+        Object.entries(line.values).filter(
+          ([name]) => !/^(seconds|speed|memory|samples\/reused|rollouts\/ahead)/.test(name),
+        ),
       ),
     })
     expect((await metricLines(parts)).map(strip)).toEqual((await metricLines(whole)).map(strip))
