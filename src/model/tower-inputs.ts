@@ -161,7 +161,7 @@ function recordCut(config: VisionConfig, device: Device) {
     const size = { height: height!, width: width! }
     noGrad(() => {
       const cut =
-        device === 'cpu' && hasCut
+        device === 'cpu' && hasCut()
           ? cutPatchesOnCpu(frames!, scale, { time: time!, ...size }, config)
           : cutPatches(frames!.indexSelect(0, which!), scale, size, config)
       into!.narrow(0, start!, rows!).copy_(cut)
@@ -170,7 +170,7 @@ function recordCut(config: VisionConfig, device: Device) {
 }
 
 /** A bridge that was built before the operator was written has the slower way. */
-const hasCut = operatorExists('whetstone::cut_patches')
+const hasCut = (): boolean => operatorExists('whetstone::cut_patches')
 
 const largest = (values: Int32Array): number => values.reduce((most, value) => Math.max(most, value), 0)
 

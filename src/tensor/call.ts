@@ -6,7 +6,7 @@
  */
 import { type Device, type DType, dtypeCode, parseDevice } from './dtype.js'
 import { ArgumentError, fromNative } from './errors.js'
-import { native } from './native.js'
+import { native, whenLoaded } from './native.js'
 import { adopt } from './ownership.js'
 
 const DEFAULT = 0
@@ -76,9 +76,11 @@ export function operator(name: string, overload: string, names: string): Operato
 
 let box = new Float64Array(0)
 // The bridge makes the mailbox, and a larger one where results need it.
-native.mailbox(1 << 14, buffer => {
-  box = new Float64Array(buffer)
-})
+whenLoaded(loaded =>
+  loaded.mailbox(1 << 14, buffer => {
+    box = new Float64Array(buffer)
+  }),
+)
 let cursor = 0
 let argument = 0
 let current: Operator | undefined
@@ -360,7 +362,7 @@ export function writeValues(values: readonly unknown[]): void {
 }
 
 /** The mailbox as it is now; a later call may replace it. */
-export function mailbox(atLeast = 0): Float64Array {
+export function mailbox(atLeast = 1): Float64Array {
   current = undefined
   if (box.length < atLeast) grow(atLeast)
   return box

@@ -13,25 +13,24 @@ const waiting = { name: 3, limit: 4 }
 /** How often we say that we are alive, while calls wait. */
 const beatMs = 200
 
-let native: WatchdogNative | undefined
+let loadNative: (() => Partial<WatchdogNative>) | undefined
+let native: Partial<WatchdogNative> | undefined
 let record: Float64Array | undefined
 const ids = new Map<string, number>()
 /** Calls that wait, each under its watch. */
 const calls: Watch[] = []
 let timer: NodeJS.Timeout | undefined
 
-/** Called by the room that has the native part, when it is loaded. */
-export function provideWatchdog(given: Partial<WatchdogNative>): void {
-  const { watchdog, watchdogName } = given
-  // A bridge of an earlier version has none, until it is built again.
-  if (watchdog && watchdogName) native = { watchdog, watchdogName }
-  threadTime = given.threadCpuMs ?? threadTime
+/** Called by the room that has the native part. It is loaded when the first function is watched. */
+export function provideWatchdog(load: () => Partial<WatchdogNative>): void {
+  loadNative = load
 }
 
 /** Of Node from 23.9 on. */
 const { threadCpuUsage } = process as { threadCpuUsage?: () => { user: number; system: number } }
-let threadTime = (): number => {
-  // Without the bridge and on an older Node: of all threads, which is at least as much.
+
+/** Without the bridge and on an older Node: the time of all threads, which is at least as much. */
+function threadTime(): number {
   const { user, system } = threadCpuUsage ? threadCpuUsage.call(process) : process.cpuUsage()
   return (user + system) / 1000
 }
@@ -41,8 +40,9 @@ let threadTime = (): number => {
  * function takes long without using any, and is not to blame.
  */
 export function cpuTimer(): () => number {
-  const [began, used] = [performance.now(), threadTime()]
-  return () => Math.min(performance.now() - began, threadTime() - used)
+  const now = native?.threadCpuMs ?? threadTime
+  const [began, used] = [performance.now(), now()]
+  return () => Math.min(performance.now() - began, now() - used)
 }
 
 /** Watches the calls of one function. To enter and to leave are writes to memory. */
@@ -91,10 +91,17 @@ export class Watch {
 
 /** The thread is started by the first call that is watched. */
 function recordOf(): Float64Array | undefined {
-  if (record || !native) return record
-  const memory = native.watchdog()
-  native = memory ? native : undefined
-  record = memory && new Float64Array(memory)
+  if (record || !loadNative) return record
+  try {
+    native = loadNative()
+    // A bridge of an earlier version has no watchdog, until it is built again.
+    const memory = native.watchdogName ? native.watchdog?.() : undefined
+    record = memory && new Float64Array(memory)
+  } catch {
+    // A bridge that does not load is an error of what computes with it; functions run without a watch.
+    native = undefined
+  }
+  loadNative = undefined
   // Whatever ends the process from here on is none of these functions.
   process.once('exit', () => {
     clearInterval(timer)
@@ -106,7 +113,7 @@ function recordOf(): Float64Array | undefined {
 function idOf(name: string): number {
   let id = ids.get(name)
   if (id === undefined) {
-    id = native!.watchdogName(name)
+    id = native!.watchdogName!(name)
     ids.set(name, id)
   }
   return id

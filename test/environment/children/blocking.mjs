@@ -8,7 +8,7 @@ const load = file => import(pathToFileURL(join(dist, file)).href)
 const { defineTool, Fault } = { ...(await load('environment/index.js')), ...(await load('environment/fault.js')) }
 const { provideWatchdog } = await load('watchdog/index.js')
 const { z } = await import('zod')
-provideWatchdog(createRequire(import.meta.url)(bridge))
+provideWatchdog(() => createRequire(import.meta.url)(bridge))
 process.once('SIGINT', () => process.exit(5))
 
 const spin = defineTool({

@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads'
 
 const [, , dist, bridge, limitMs] = process.argv
 const { cpuTimer, provideWatchdog, Watch } = await import(pathToFileURL(join(dist, 'watchdog/index.js')).href)
-provideWatchdog(createRequire(import.meta.url)(bridge))
+provideWatchdog(() => createRequire(import.meta.url)(bridge))
 
 const busyMs = 4 * Number(limitMs)
 const busy = `const end = performance.now() + ${busyMs}; require('node:worker_threads').parentPort.postMessage('busy'); while (performance.now() < end);`

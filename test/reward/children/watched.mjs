@@ -8,7 +8,7 @@ const [, , dist, bridge, mode, deadlineMs] = process.argv
 const load = file => import(pathToFileURL(join(dist, file)).href)
 const { RewardComputationEngine, sampleReward, textRewardInput } = await load('reward/library.js')
 const { provideWatchdog } = await load('watchdog/index.js')
-provideWatchdog(createRequire(import.meta.url)(bridge))
+provideWatchdog(() => createRequire(import.meta.url)(bridge))
 process.once('SIGINT', () => process.exit(5))
 
 function forever() {
