@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSystemError, systemProblem } from '../errors/index.js'
@@ -156,8 +155,7 @@ export class Journal {
     const path = this.#path(iteration)
     const reader = new JournalReader(path, onRecord)
     try {
-      const pieces = createReadStream(path, { highWaterMark: pieceSize }) as AsyncIterable<Buffer>
-      for await (const piece of pieces) reader.take(piece)
+      for await (const piece of piecesOf(path)) reader.take(piece)
     } catch (error) {
       if (!isSystemError(error)) throw error
       if (error.code === 'ENOENT') return 0
@@ -183,5 +181,22 @@ export class Journal {
       () => {},
     )
     return result
+  }
+}
+
+/** The bytes of a file. A journal has many small ones: no piece takes more memory than the file has bytes. */
+async function* piecesOf(path: string): AsyncGenerator<Buffer> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    for (let at = 0; at < size; ) {
+      const piece = Buffer.allocUnsafeSlow(Math.min(pieceSize, size - at))
+      const { bytesRead } = await file.read(piece, 0, piece.length, at)
+      if (bytesRead === 0) return
+      yield piece.subarray(0, bytesRead)
+      at += bytesRead
+    }
+  } finally {
+    await file.close()
   }
 }
