@@ -1,6 +1,6 @@
 /**
  * The metrics of a run as columns: a line of the log is a row, and every metric is one array. A hundred thousand steps of sixty metrics are
- * 50 MB so; points as objects are made only of the metrics that are asked for.
+ * 50 MB so; points as objects are made only of the metrics that are asked for, and columns of an index are read only then.
  */
 import type { JsonObject } from './json-lines.js'
 import type { MetricPoint } from './run-view.js'
@@ -22,11 +22,14 @@ export interface MetricSeries {
   readonly values: Float64Array
 }
 
+/** A column, or what reads it from a file. */
+type Column = Float64Array | (() => Float64Array)
+
 export class MetricTable {
   #rows = 0
   #steps: Float64Array = new Float64Array(64)
   #times: Float64Array = new Float64Array(64)
-  readonly #columns = new Map<string, Float64Array>()
+  readonly #columns = new Map<string, Column>()
   /** Whether steps rise from row to row, as they do unless the log was edited. */
   #ascending = true
 
@@ -64,7 +67,7 @@ export class MetricTable {
     this.#times[row] = Date.parse(time)
     for (const [name, value] of Object.entries(values)) {
       if (typeof value !== 'number' && typeof value !== 'string') continue
-      const column = this.#columns.get(name) ?? new Float64Array(this.#steps.length).fill(absent)
+      const column = this.#column(name) ?? new Float64Array(this.#steps.length).fill(absent)
       if (!this.#columns.has(name)) this.#columns.set(name, column)
       column[row] = Number(value)
     }
@@ -84,12 +87,12 @@ export class MetricTable {
 
   /** The values alone. */
   values(name: string, rows: Uint32Array = this.#rowsOf(name)): Float64Array {
-    return taken(this.#columns.get(name) ?? new Float64Array(), rows)
+    return taken(this.#column(name) ?? new Float64Array(), rows)
   }
 
   /** The lines that have a metric: one of each step, ascending. */
   #rowsOf(name: string): Uint32Array {
-    const column = this.#columns.get(name)
+    const column = this.#column(name)
     const count = this.count(name)
     const rows = new Uint32Array(count)
     let end = 0
@@ -106,7 +109,7 @@ export class MetricTable {
 
   /** How many lines have a metric. */
   count(name: string): number {
-    const column = this.#columns.get(name)
+    const column = this.#column(name)
     let count = 0
     for (let row = 0; column && row < this.#rows; row++) if (column[row] !== absent) count++
     return count
@@ -114,7 +117,7 @@ export class MetricTable {
 
   /** The newest value of a metric. */
   last(name: string): number | undefined {
-    const column = this.#columns.get(name)
+    const column = this.#column(name)
     for (let row = this.#rows - 1; column && row >= 0; row--) if (column[row] !== absent) return column[row]
     return undefined
   }
@@ -125,20 +128,27 @@ export class MetricTable {
       new Uint8Array(buffer, byteOffset, this.#rows * 8)
     return {
       header: { rows: this.#rows, ascending: this.#ascending, names: this.names },
-      bytes: [this.#steps, this.#times, ...this.#columns.values()].map(whole),
+      bytes: [this.#steps, this.#times, ...this.names.map(name => this.#column(name)!)].map(whole),
     }
   }
 
-  /** Over these bytes themselves, which begin at the start of their buffer. */
-  static restored({ rows, ascending, names }: MetricSnapshot, bytes: Uint8Array): MetricTable {
+  /** Over the columns of a snapshot, by their place in it. They are read when they are asked for. */
+  static restored({ rows, ascending, names }: MetricSnapshot, read: (place: number) => Float64Array): MetricTable {
     const table = new MetricTable()
-    const column = (place: number): Float64Array => new Float64Array(bytes.buffer, place * rows * 8, rows)
     table.#rows = rows
     table.#ascending = ascending
-    table.#steps = column(0)
-    table.#times = column(1)
-    for (const [index, name] of names.entries()) table.#columns.set(name, column(index + 2))
+    table.#steps = read(0)
+    table.#times = read(1)
+    for (const [index, name] of names.entries()) table.#columns.set(name, () => read(index + 2))
     return table
+  }
+
+  #column(name: string): Float64Array | undefined {
+    const known = this.#columns.get(name)
+    if (typeof known !== 'function') return known
+    const column = known()
+    this.#columns.set(name, column)
+    return column
   }
 
   #grow(): void {
@@ -152,7 +162,7 @@ export class MetricTable {
     }
     this.#steps = grown(this.#steps, 0)
     this.#times = grown(this.#times, 0)
-    for (const [name, column] of this.#columns) this.#columns.set(name, grown(column, absent))
+    for (const name of this.names) this.#columns.set(name, grown(this.#column(name)!, absent))
   }
 }
 

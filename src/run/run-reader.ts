@@ -71,7 +71,7 @@ export class RunReader {
     const holder = await readLock(paths.lock)
     const owner = holder && isHeld(holder) ? holder : undefined
     await this.#events.read(this.#eventReader)
-    if (this.reads.metrics) await this.#readMetrics()
+    if (this.reads.metrics) await this.#readMetrics(owner === undefined ? 'over' : 'running')
     const checkpoints = await checkpointSteps(paths.checkpoints)
     const table = this.#table
     const events = this.#eventList
@@ -116,21 +116,27 @@ export class RunReader {
     return config
   }
 
-  async #readMetrics(): Promise<void> {
+  async #readMetrics(run: 'running' | 'over'): Promise<void> {
     if (!this.#opened) {
       this.#opened = true
-      const known = await readMetricIndex(this.directory)
-      if (known) {
-        this.#table = known.table
-        this.#badMetrics = [...known.bad]
-        this.#metrics = new LogTail(this.#metrics.path, known.mark)
-      }
+      await this.#takeIndex()
     }
     const changed = await this.#metrics.read(this.#metricReader)
     if (changed) this.#points = new Map()
     if (this.#unsaved < snapshotEvery) return
     this.#unsaved = 0
-    await writeMetricIndex(this.directory, { table: this.#table, mark: this.#metrics.mark, bad: this.#badMetrics })
+    const index = { table: this.#table, mark: this.#metrics.mark, bad: this.#badMetrics }
+    const isWritten = await writeMetricIndex(this.directory, index)
+    // Its columns are in the file now. A run that goes on adds to all of them, and keeps them in memory.
+    if (isWritten && run === 'over') await this.#takeIndex()
+  }
+
+  async #takeIndex(): Promise<void> {
+    const known = await readMetricIndex(this.directory)
+    if (!known) return
+    this.#table = known.table
+    this.#badMetrics = [...known.bad]
+    this.#metrics = new LogTail(this.#metrics.path, known.mark)
   }
 
   #pointsOf(name: string): readonly MetricPoint[] {

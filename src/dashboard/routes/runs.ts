@@ -72,16 +72,15 @@ async function summaryOf(run: WatchedRun, differing: readonly string[]): Promise
 /** Of columns: points as objects would take ten times their memory. */
 function numbersOf({ view, reader: { table } }: WatchedRun): Pick<RunSummary, 'headline' | 'main' | 'alerts'> {
   const { metrics, status, config } = view
-  const valuesOf = (metric: string): Float64Array => table.values(metric)
   const metric = headlineNames(config.command).find(name => metrics.has(name))
-  const values = metric === undefined ? undefined : valuesOf(metric)
+  const values = metric === undefined ? undefined : table.values(metric)
   const last = values?.at(-1)
   return {
     headline:
       metric === undefined || values === undefined || last === undefined
         ? null
         : { metric, last, best: bestOf(metric, values), text: metricText(metric, last) },
-    main: Object.fromEntries(mainMetrics([view]).map(name => [name, valuesOf(name).at(-1)!])),
+    main: Object.fromEntries(mainMetrics([view]).map(name => [name, table.last(name)!])),
     alerts: diagnose(metrics, status === 'finished' ? 'end' : 'step').length,
   }
 }
