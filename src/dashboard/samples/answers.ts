@@ -12,6 +12,8 @@ import { askTokens } from './tokens.js'
 const freshMs = 500
 /** A question waits so long for what is new: a long journal is indexed while questions are answered. */
 const patienceMs = 200
+/** The first question, where an earlier look at the run left an index: its rows are shown, and pages are told of more. */
+const firstPatienceMs = 20
 /** A question whose rows became others on the way is asked again. */
 const mostTries = 5
 
@@ -61,6 +63,7 @@ export class IndexAnswers {
     })
     // Told by the next question that waits for it.
     refreshed.catch(() => {})
-    await Promise.race([refreshed, wait(patienceMs, undefined, { ref: false })])
+    const isFirst = this.#refreshedAt === 0 && this.index.visible > 0
+    await Promise.race([refreshed, wait(isFirst ? firstPatienceMs : patienceMs, undefined, { ref: false })])
   }
 }

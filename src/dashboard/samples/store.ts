@@ -41,6 +41,20 @@ interface Header {
   readonly crc32: number
 }
 
+/** A part of `columns.bin`: where it, its texts and its rows end, and which iterations it has. */
+interface Segment {
+  readonly end: number
+  readonly rows: number
+  readonly first: number
+  readonly last: number
+  readonly texts: number
+  readonly folded: number
+}
+
+function segmentOf({ iterations, texts, folded }: Header, { end, rows }: { end: number; rows: number }): Segment {
+  return { end, rows, first: iterations[0]![0], last: iterations.at(-1)![0], texts, folded }
+}
+
 const placeBytes = 32
 /** A header names the iterations of its rows. It is read at once, or with a second or third try where it is long. */
 const headBytes = [1 << 16, 1 << 20, 1 << 24]
@@ -54,8 +68,7 @@ export class SampleStore {
   readonly sealed = new Map<number, number>()
   /** Rows whose texts are in the files. */
   stored = 0
-  /** Ends of `columns.bin` after each segment, with the rows and the first iteration it has. */
-  #segments: { readonly end: number; readonly rows: number; readonly header: Header }[] = []
+  #segments: Segment[] = []
   #texts = 0
   #folded = 0
   #checkedResumes: number | undefined
@@ -156,7 +169,7 @@ export class SampleStore {
     const start = this.#segments.at(-1)?.end ?? 0
     await append(this.files.columns, segment, start)
     this.stored += rows
-    this.#segments.push({ end: start + segment.length, rows: this.stored, header })
+    this.#segments.push(segmentOf(header, { end: start + segment.length, rows: this.stored }))
     this.#pending = emptyPending()
     this.#pendingTexts = 0
     this.#pendingFolded = 0
@@ -164,8 +177,10 @@ export class SampleStore {
 
   /** Forgets the segment that has this iteration, and all after it: the journal was written again from there. */
   async forgetFrom(iteration: number): Promise<void> {
-    const keep = this.#segments.findIndex(({ header }) => header.iterations.some(([one]) => one >= iteration))
+    const keep = this.#segments.findIndex(({ last }) => last >= iteration)
     if (keep < 0) return
+    const { first } = this.#segments[keep]!
+    for (const one of this.sealed.keys()) if (one >= first) this.sealed.delete(one)
     this.#segments.length = keep
     await this.#cut()
   }
@@ -221,7 +236,7 @@ export class SampleStore {
       const { header, body, end } = found
       this.columns.decode(header.rows, header.components, body)
       this.#take(header)
-      this.#segments.push({ end, rows: this.stored, header })
+      this.#segments.push(segmentOf(header, { end, rows: this.stored }))
       at = end
     }
     if (!this.isReader) await this.#cut()
@@ -239,12 +254,10 @@ export class SampleStore {
   async #cut(): Promise<void> {
     const last = this.#segments.at(-1)
     this.stored = last?.rows ?? 0
-    this.#texts = last?.header.texts ?? 0
-    this.#folded = last?.header.folded ?? 0
+    this.#texts = last?.texts ?? 0
+    this.#folded = last?.folded ?? 0
     this.columns.truncate(this.stored)
-    this.sealed.clear()
-    for (const { header } of this.#segments)
-      for (const [iteration, size] of header.iterations) this.sealed.set(iteration, size)
+    for (const [iteration] of this.#pending.iterations) this.sealed.delete(iteration)
     this.#pending = emptyPending()
     this.#pendingTexts = 0
     this.#pendingFolded = 0
