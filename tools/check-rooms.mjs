@@ -1,5 +1,6 @@
 // Rooms (the folders of src/) import each other through their index.ts alone, and only in the directions below. Every direction is
-// used, and no file imports itself by way of others. `npm run lint` runs this; tests may import what they like.
+// used, and no file imports itself by way of others. A room may have a second door, records.ts, for what only reads files of runs: it
+// reaches no tensor. `npm run lint` runs this; tests may import what they like.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
@@ -196,6 +197,10 @@ export function checkRooms(source, allowed = arrows) {
       if (!used.has(`${room} ${other}`))
         problems.push(`tools/check-rooms.mjs: no import uses the arrow from ${room} to ${other}; remove the arrow`)
   for (const cycle of cyclesOf(allowed)) problems.push(`tools/check-rooms.mjs: a cycle of rooms: ${cycle}`)
+  for (const file of Object.keys(graph)) {
+    const path = file.endsWith(`${sep}records.ts`) && pathTo(graph, file, 'tensor')
+    if (path) problems.push(`${file} is for reading files alone, and computes: ${path.join(' -> ')}`)
+  }
   for (const cycle of cyclesOf(graph))
     problems.push(`a cycle of imports: ${cycle}; move what both need to a file below`)
   return problems
@@ -213,7 +218,7 @@ function importProblem({ source, file, room, specifier, allowed }) {
   if (other === '..') return `${specifier} lies outside src/`
   if (!allowed[room].includes(other))
     return `${room} may not import ${other}; move what both need to a room below, or add the arrow to tools/check-rooms.mjs`
-  if (target.length !== 2 || target[1] !== 'index.js')
+  if (target.length !== 2 || (target[1] !== 'index.js' && target[1] !== 'records.js'))
     return `import from '${specifier.slice(0, specifier.indexOf(other) + other.length)}/index.js', and export there what is missing`
   return undefined
 }
@@ -234,6 +239,20 @@ function importsTypesOnly(code) {
   if (!statement) return false
   const [, names] = statement
   return names.startsWith('type') || !/[{,]\s*(?!type\s)\w/.test(names)
+}
+
+/** The shortest way from a file to a room; undefined where there is none. */
+function pathTo(graph, from, room) {
+  const paths = [[from]]
+  const seen = new Set([from])
+  for (const path of paths)
+    for (const next of graph[path.at(-1)] ?? []) {
+      if (next.startsWith(`${room}${sep}`)) return [...path, next]
+      if (seen.has(next)) continue
+      seen.add(next)
+      paths.push([...path, next])
+    }
+  return undefined
 }
 
 /** Each way that leads back to where it began, as `a -> b -> a`. */

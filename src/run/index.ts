@@ -51,7 +51,7 @@ export { isMetricName, type MetricName, metricNames, unitOf } from './metric-nam
 export { type MetricSeries, MetricTable } from './metric-table.js'
 export { metricText } from './metric-text.js'
 export { modelOfRun } from './model-of-run.js'
-export { runPaths } from './paths.js'
+export { runPaths, trajectoryPath } from './paths.js'
 export { type LogEntry, type Outcome, type ResumeOptions, Run, type RunOptions } from './run.js'
 export { RunReader } from './run-reader.js'
 export type { MetricPoint, RunEvent, RunStatus, RunView } from './run-view.js'

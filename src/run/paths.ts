@@ -14,6 +14,8 @@ export function runPaths(directory: string) {
     /** The Unix socket of a run that takes acts. */
     socket: join(directory, 'control.sock'),
     flags: join(directory, 'flags.jsonl'),
+    /** Pixels of images and videos, and which files they came from. */
+    media: join(directory, 'media'),
   }
 }
 
@@ -24,3 +26,7 @@ export const logFiles = {
   skipped: 'skipped.jsonl',
   samples: 'samples.jsonl',
 } as const
+
+/** With `saveTrajectories`: samples of an iteration with every number of their tokens. */
+export const trajectoryPath = (directory: string, iteration: number): string =>
+  join(directory, 'trajectories', `${String(iteration).padStart(6, '0')}.jsonl`)

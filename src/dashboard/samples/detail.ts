@@ -1,13 +1,12 @@
 /** One sample whole: its conversation, its pictures, and what rewards said of it. */
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Journal } from '../../run/index.js'
+import { type Journal, runPaths } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
-import type { JournalledSample, SamplingSettings } from '../../train/index.js'
+import { type JournalledSample, journalledSamples, type SamplingSettings } from '../../train/records.js'
 import type { Flag, SampleDetail, Turn } from '../api.js'
 import { RequestError } from '../errors.js'
 import { groupReasons } from './drop-reasons.js'
-import { journalReading } from './journal-reading.js'
 import { chatTurns } from './messages.js'
 import { parseSampleId, rowOf, rowShown } from './query.js'
 import type { SampleIndex } from './sample-index.js'
@@ -22,7 +21,6 @@ async function iterationOf(index: SampleIndex, iteration: number): Promise<reado
   if (known) return known
   const view = await index.view()
   const settings = (view.config.config ?? {}) as SamplingSettings
-  const { journalledSamples } = await journalReading()
   const { samples } = await journalledSamples(view.journal as Journal, iteration, settings)
   lastRead.set(index, { key, samples: new WeakRef(samples) })
   return samples
@@ -137,8 +135,7 @@ async function pictureOf(
 /** Names of files come from the journal, and are no paths. */
 async function picturePath(directory: string, hash: string): Promise<string> {
   if (!/^\w{1,128}$/.test(hash)) throw new RequestError(404, 'the journal names no picture of this sample')
-  const { mediaDirectory } = await journalReading()
-  return join(mediaDirectory(directory), `${hash}.png`)
+  return join(runPaths(directory).media, `${hash}.png`)
 }
 
 /** The bytes of a picture of a sample. */

@@ -1,7 +1,7 @@
 /** Why samples were not trained on: what the journal says of each, and what `logs/skipped.jsonl` says of groups. */
 import { join } from 'node:path'
 import { LogTail, runPaths } from '../../run/index.js'
-import type { JournalledSample } from '../../train/index.js'
+import type { JournalledSample } from '../../train/records.js'
 
 /** Words for reasons that concern a whole group. */
 export const groupReasons: Readonly<Record<string, string>> = {

@@ -1,11 +1,10 @@
 /** The tokens of a sample with their numbers: derived from the journal as a replay does it, or as the run saved them. */
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { trajectoryPath } from '../../run/index.js'
 import { type Tokenizer, tokenReader } from '../../text/index.js'
 import type { ReplayedExperience, Trajectory } from '../../train/index.js'
 import { type TokenNumber, type TokensAnswer, tokenNumbers } from '../api.js'
 import { recordOf } from './detail.js'
-import { journalReading } from './journal-reading.js'
 import { parseSampleId } from './query.js'
 import type { SampleIndex } from './sample-index.js'
 
@@ -30,7 +29,8 @@ export async function askTokens(index: SampleIndex, { id }: { id: string }): Pro
   }
   const { inference, sampled } = found
   const { iteration } = parseSampleId(id)
-  const { replayedExperiences } = await journalReading()
+  // It comes with everything that trains, which the other questions do without.
+  const { replayedExperiences } = await import('../../train/index.js')
   const one = await replayedExperiences(index.directory, iteration)
     .then(({ experiences }) =>
       joined(
@@ -93,8 +93,7 @@ async function savedNumbers(
   tokens: ArrayLike<number>,
 ): Promise<Pick<TokensAnswer, 'numbers' | 'missing' | 'notes'> | undefined> {
   const { iteration, sample, promptId } = parseSampleId(id)
-  const { trajectoryFile } = await journalReading()
-  const text = await readFile(join(directory, 'trajectories', trajectoryFile(iteration)), 'utf8').catch(() => '')
+  const text = await readFile(trajectoryPath(directory, iteration), 'utf8').catch(() => '')
   for (const line of text.split('\n')) {
     if (!line.includes(JSON.stringify(promptId))) continue
     const one = JSON.parse(line) as Trajectory

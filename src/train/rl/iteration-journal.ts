@@ -3,7 +3,8 @@
  * Enough to recompute the batch without a model.
  */
 import { setImmediate as pause } from 'node:timers/promises'
-import { type EpisodeJournalRecord, restartedRecords } from '../../environment/index.js'
+import type { EpisodeJournalRecord } from '../../environment/index.js'
+import { restartedRecords } from '../../environment/records.js'
 import type {
   EncodedPrompt,
   Inference,

@@ -1,5 +1,6 @@
 /** An episode as its journal has it, for those who look at a run: one sample of all turns, and which of its tokens the policy sampled. */
-import { type EpisodeJournalRecord, RecordedAttempt } from '../../environment/index.js'
+import type { EpisodeJournalRecord } from '../../environment/index.js'
+import { RecordedAttempt } from '../../environment/records.js'
 import type { Outcome, SampleLogprobs } from '../../rollout/index.js'
 
 type RecordOf<K extends EpisodeJournalRecord['kind']> = Extract<EpisodeJournalRecord, { kind: K }>

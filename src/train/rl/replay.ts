@@ -11,12 +11,20 @@ import { type ImageInput, MediaError, MediaStore } from '../../media/index.js'
 import type { MultimodalProcessor, Role } from '../../model/index.js'
 import { sampleReward } from '../../reward/index.js'
 import type { Generator } from '../../rollout/index.js'
-import { Journal, JournalError, Run, type RunConfig, RunError, type RunView, readActs } from '../../run/index.js'
+import {
+  Journal,
+  JournalError,
+  Run,
+  type RunConfig,
+  RunError,
+  type RunView,
+  readActs,
+  runPaths,
+} from '../../run/index.js'
 import type { MediaItem } from '../../sequence/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { restoredConfig } from '../config/definitions.js'
 import { hasEnvironment } from '../config/environment.js'
-import { mediaDirectory } from '../run/media.js'
 import { span, trainedSoFar } from '../run/trained-so-far.js'
 import { actedConfig, actedKlCoef, knownActs, withoutDroppedSamples } from './acts.js'
 import { sampleDigest } from './batch-digest.js'
@@ -44,7 +52,7 @@ export async function replayRl(
   let { config, otherVersions } = await configAt(view.config, 0, definitions)
   let maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
   const journal = new Journal(join(directory, 'journal'))
-  const media = new MediaStore(mediaDirectory(directory), 1)
+  const media = new MediaStore(runPaths(directory).media, 1)
   const trained = await trainedIterations(view)
   const acts = knownActs(await readActs(directory))
   const counts = { iterations: 0, samples: 0, updates: 0, done: 0 }

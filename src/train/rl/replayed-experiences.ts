@@ -2,8 +2,7 @@
 import { join } from 'node:path'
 import type { Experience, ExperienceBatch } from '../../experience/index.js'
 import { MediaStore } from '../../media/index.js'
-import { type Journal, Run, RunError, readActs } from '../../run/index.js'
-import { mediaDirectory } from '../run/media.js'
+import { type Journal, Run, RunError, readActs, runPaths } from '../../run/index.js'
 import { actedConfig, knownActs } from './acts.js'
 import { sampleDigest } from './batch-digest.js'
 import { comparableLogprobs } from './engine-logprobs.js'
@@ -30,7 +29,7 @@ export async function replayedExperiences(directory: string, iteration: number):
   const { config } = await configAt(recorded, iteration, [])
   const acts = knownActs(await readActs(directory))
   const maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
-  const media = new MediaStore(mediaDirectory(directory), 1)
+  const media = new MediaStore(runPaths(directory).media, 1)
   const made = async (one: number, from: IterationJournal): Promise<ExperienceBatch> =>
     recordedBatch({ config: actedConfig(config, acts, one), acts, maker, media, iteration: one }, from)
   const wanted = await IterationJournal.open(journal as Journal, iteration)

@@ -1,7 +1,8 @@
 /** `trajectories/000012.jsonl`: samples of an iteration with every number of their tokens, for people, scripts and the dashboard. */
-import { join } from 'node:path'
+import { dirname } from 'node:path'
 import type { Experience } from '../../experience/index.js'
 import { makeDirectory, writeFileAtomic } from '../../files/index.js'
+import { trajectoryPath } from '../../run/index.js'
 import { promptLength } from '../../sequence/index.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 
@@ -46,15 +47,13 @@ interface SaveOptions {
 
 /** An iteration that is made again after an interruption writes the same file again. */
 export async function saveTrajectories({ run, iteration, experiences, logprobs, ...rest }: SaveOptions): Promise<void> {
-  const directory = join(run, 'trajectories')
+  const path = trajectoryPath(run, iteration)
   const lines = experiences
     .slice(0, rest.count)
     .map((one, place) => JSON.stringify(trajectoryOf(one, { iteration, logprobs: logprobs[place], ...rest })))
-  await makeDirectory(directory)
-  await writeFileAtomic(join(directory, trajectoryFile(iteration)), `${lines.join('\n')}\n`)
+  await makeDirectory(dirname(path))
+  await writeFileAtomic(path, `${lines.join('\n')}\n`)
 }
-
-export const trajectoryFile = (iteration: number): string => `${String(iteration).padStart(6, '0')}.jsonl`
 
 function trajectoryOf(
   one: Experience,

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { MediaFiles, MediaStore } from '../../media/index.js'
 import { type ModelConfig, MultimodalProcessor } from '../../model/index.js'
+import { runPaths } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { MediaSettings } from '../config/common.js'
 import type { LiveParts } from './job.js'
@@ -30,17 +31,14 @@ export async function openMedia({ config, model, tokenizer, live }: MediaContext
   return {
     processor,
     keepIn: async (run, options) => {
-      if (processor) await files.keepIn(join(run, 'media', 'files.jsonl'), options)
+      if (processor) await files.keepIn(join(runPaths(run).media, 'files.jsonl'), options)
     },
     storeIn: run => processor?.media && storeOf(run, processor),
   }
 }
 
 const storeOf = (run: string, { media }: MultimodalProcessor): MediaStore =>
-  new MediaStore(mediaDirectory(run), media.config.patchSize)
-
-/** Of a run: the pixels of its images and videos, and which files they came from. */
-export const mediaDirectory = (run: string): string => join(run, 'media')
+  new MediaStore(runPaths(run).media, media.config.patchSize)
 
 async function processorOf(
   { config, model, tokenizer, live }: MediaContext,
