@@ -1,4 +1,13 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LogTail, Run, RunReader } from '../../src/run/index.js'
@@ -90,8 +99,23 @@ test('a long log is read from its index, and again from the log where it was cut
   // A reader of samples alone has no metrics in memory.
   const without = await new RunReader(directory, { metrics: false }).read()
   expect([without.status, without.metrics.size]).toEqual(['stopped', 0])
-  // A damaged index is not believed.
+  // A damaged index is not believed, neither its head nor a column that is read later.
   mkdirSync(join(directory, 'index'), { recursive: true })
-  writeFileSync(join(directory, 'index/metrics.bin'), '{"version":1}\nrubbish')
-  expect((await new RunReader(directory).read()).step).toBe(5001)
+  const index = join(directory, 'index/metrics.bin')
+  const bytes = readFileSync(index)
+  bytes[bytes.length - 9]! ^= 1
+  for (const damaged of [bytes, bytes.subarray(0, -8), '{"version":1}\nrubbish']) {
+    writeFileSync(index, damaged)
+    const { step, metrics } = await new RunReader(directory).read()
+    expect([step, metrics.get('loss/validation')!.length, metrics.get('loss/validation')!.at(-1)!.value]).toEqual([
+      5001, 50, 5000,
+    ])
+  }
+  // A reader goes on with the file it has, when another one takes its place.
+  rmSync(index)
+  await new RunReader(directory).read()
+  const early = await new RunReader(directory).read()
+  writeFileSync(`${index}.new`, 'rubbish')
+  renameSync(`${index}.new`, index)
+  expect(early.metrics.get('loss/train')!.at(-1)!.value).toBe(42)
 })

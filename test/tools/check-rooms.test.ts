@@ -63,6 +63,22 @@ test('an arrow that no import uses', () => {
   ).toEqual(['tools/check-rooms.mjs: no import uses the arrow from top to low; remove the arrow'])
 })
 
+test('a second door, to files of runs, reaches no tensor', () => {
+  const allowed = { tensor: [], low: ['tensor'], high: ['low'] }
+  const files = {
+    'tensor/index.ts': '',
+    'low/index.ts': "export { b } from './b.js'\n",
+    'low/b.ts': "import { t } from '../tensor/index.js'\n",
+    'low/records.ts': "import type { B } from './b.js'\nexport { c } from './c.js'\n",
+    'low/c.ts': '',
+    'high/a.ts': "import { c } from '../low/records.js'\n",
+  }
+  expect(check(files, allowed)).toEqual([])
+  expect(check({ 'low/c.ts': "import { b } from './b.js'\n" }, allowed)).toEqual([
+    'low/records.ts is for reading files alone, and computes: low/records.ts -> low/c.ts -> low/b.ts -> tensor/index.ts',
+  ])
+})
+
 test.each<[string, string, number]>([
   ["import { b } from './b.js'\n", "export { a } from './a.js'\n", 1],
   ["import {\n  b,\n  type C,\n} from './b.js'\n", "const a = import('./a.js')\n", 1],
