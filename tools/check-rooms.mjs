@@ -120,7 +120,7 @@ export const arrows = {
     'serve',
     'environment',
   ],
-  dashboard: ['errors', 'files', 'sequence', 'text', 'data', 'reward', 'run', 'train'],
+  dashboard: ['errors', 'files', 'sequence', 'media', 'text', 'data', 'reward', 'run', 'train'],
   setup: ['errors', 'files', 'http', 'progress'],
   cli: [
     'source',

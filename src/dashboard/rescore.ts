@@ -1,10 +1,11 @@
 /** Scores samples again with another reward, to see the difference before it is used. Nothing of the run changes. */
 import { join } from 'node:path'
 import { type DataSpec, type OpenDatasetOptions, openDataset, type PromptExample } from '../data/index.js'
-import { decodeRewardInput, loadRewards, type RewardInput } from '../reward/index.js'
-import type { RunView } from '../run/index.js'
+import { MediaStore, readAudio } from '../media/index.js'
+import { decodeRewardInput, loadRewards, type PromptMedia, promptMedia, type RewardInput } from '../reward/index.js'
+import { type RunView, runPaths } from '../run/index.js'
 import { promptSequence, withSampled } from '../sequence/index.js'
-import { Tokenizer } from '../text/index.js'
+import { placeMedia, Tokenizer } from '../text/index.js'
 import type { RescoreAnswer } from './api.js'
 import { RequestError } from './errors.js'
 import type { SelectedSample } from './samples/service.js'
@@ -29,7 +30,12 @@ export async function rescore({ view, rewards, samples, matched, signal }: Resco
     throw new RequestError(400, error instanceof Error ? error.message : String(error))
   })
   try {
-    const inputs = await Promise.all(samples.map(one => inputOf(one, rows.get(rowName(one.promptId)), tokenizer)))
+    const seenOf = seenMedia(new MediaStore(runPaths(view.directory).media, 1))
+    const inputs: RewardInput[] = []
+    for (const one of samples) {
+      const row = placed(rows.get(rowName(one.promptId)))
+      inputs.push(await inputOf(one, row, { tokenizer, seen: await seenOf(one, row) }))
+    }
     const { outcomes } = await engine.compute(inputs, { signal })
     const scored = samples.map(({ id, reward: before }, place) => {
       const { prompt, response } = inputs[place]!
@@ -56,15 +62,51 @@ export async function rescore({ view, rewards, samples, matched, signal }: Resco
   }
 }
 
-type Row = Partial<Pick<PromptExample, 'prompt' | 'row' | 'label' | 'target'>>
+type Row = Pick<PromptExample, 'prompt' | 'row' | 'label' | 'target' | 'images' | 'videos' | 'audios' | 'mediaRoot'>
+type PlacedRow = Partial<Row> & Pick<RewardInput, 'messages'>
 
-/** What a reward was told of the sample when the run scored it, but for pictures. */
-async function inputOf(one: SelectedSample, row: Row | undefined, tokenizer: Tokenizer): Promise<RewardInput> {
+/** The prompt with a part for each image and video, as the run encoded it. */
+function placed(row: Row | undefined): PlacedRow {
+  if (!row) return {}
+  const { prompt, images, videos } = placeMedia(row.prompt, row)
+  const media = { images: images as Row['images'], videos: videos as Row['videos'] }
+  return { ...row, ...media, prompt, messages: typeof prompt === 'string' ? undefined : prompt }
+}
+
+/** Images, videos and sounds of a sample as its run read them; samples of one prompt share them. */
+function seenMedia(store: MediaStore) {
+  const known = new Map<string, Promise<PromptMedia & Pick<RewardInput, 'audios'>>>()
+  const read = async ({ media: kept }: SelectedSample, { images = [], videos = [], audios, mediaRoot }: PlacedRow) => {
+    const items = await Promise.all(kept.map(item => store.read(item)))
+    const place = { baseDirectory: mediaRoot, root: mediaRoot }
+    const sounds = audios && (await Promise.all(audios.map(audio => readAudio(audio, place))))
+    return { ...promptMedia(items, { images, videos, baseDirectory: mediaRoot }), ...(sounds && { audios: sounds }) }
+  }
+  return (one: SelectedSample, row: PlacedRow) => {
+    const key = `${one.iteration} ${one.promptId}`
+    const found = known.get(key) ?? read(one, row)
+    known.set(key, found)
+    return found
+  }
+}
+
+/** What a reward was told of the sample when the run scored it. */
+async function inputOf(
+  one: SelectedSample,
+  { row: columns = {}, label, target, prompt, messages: asked }: PlacedRow,
+  { tokenizer, seen }: { tokenizer: Tokenizer; seen: PromptMedia & Pick<RewardInput, 'audios'> },
+): Promise<RewardInput> {
   const { promptId, promptIds, responseIds, sample, finish, episode } = one
-  const { row: columns = {}, label, target, prompt } = row ?? {}
-  const sequence = withSampled(promptSequence({ ids: promptIds, promptId, row: columns }), responseIds)
-  const messages = typeof prompt === 'string' ? undefined : (prompt ?? one.messages)
-  const whole = await decodeRewardInput(tokenizer, { sequence, messages, label, target, finishReason: finish, sample })
+  const { images, videos, media, audios } = seen
+  const sequence = withSampled(promptSequence({ ids: promptIds, promptId, row: columns, media }), responseIds)
+  const messages = prompt === undefined ? one.messages : asked
+  const known = { sequence, messages, label, target, finishReason: finish, sample }
+  const pictures = {
+    ...(images.length > 0 && { images }),
+    ...(videos.length > 0 && { videos }),
+    ...(audios && { audios }),
+  }
+  const whole = await decodeRewardInput(tokenizer, { ...known, ...pictures })
   if (!episode) return whole
   const { lastIds, turns, reward: environmentReward } = episode
   const response = await tokenizer.decode(lastIds, { skipSpecialTokens: true })
@@ -95,8 +137,7 @@ async function rowsOf(
     try {
       const rows = dataset.train(tokenizer)
       for (let read = 0; read < Math.min(rows.size, mostRows) && found.size < wanted.size; read += 64)
-        for (const { promptId, prompt, row, label, target } of await rows.take(64))
-          if (wanted.has(promptId)) found.set(promptId, { prompt, row, label, target })
+        for (const row of await rows.take(64)) if (wanted.has(row.promptId)) found.set(row.promptId, row)
     } finally {
       await dataset.close()
     }

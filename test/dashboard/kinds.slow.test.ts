@@ -1,4 +1,5 @@
 /** Samples with pictures, and samples that are episodes, as the page gets them. */
+import { readdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { RescoreAnswer, SampleDetail, SamplesAnswer, TokensAnswer } from '../../src/dashboard/api.js'
@@ -38,6 +39,31 @@ test('pictures of a prompt are shown as the model saw them, and no other file is
     for (const wrong of ['99', '-1', '..%2Fconfig.json', '0%00'])
       expect((await asked.ask(`${picture}/${wrong}`, { headers: asked.token })).status, wrong).toBe(404)
     expect((await asked.ask(`${picture}/0`)).status).toBe(401)
+  })
+})
+
+test('a reward sees the same pictures when a sample is scored again', async () => {
+  const seen = written(
+    'seen.mjs',
+    `import { createHash } from 'node:crypto'
+export default ({ sequence, images = [], videos = [], ...input }) => {
+  const media = [...images, ...videos, ...sequence.media.map(({ pixels }) => ({ pixels: pixels.frames }))]
+  const sum = createHash('sha256').update(JSON.stringify([input, [...sequence.ids]]))
+  for (const { pixels, ...about } of media) sum.update(JSON.stringify(about)).update(pixels)
+  return media.length + sum.digest().readUInt32BE() / 2 ** 32
+}
+`,
+  )
+  const { output } = await visualRun({ iterations: 1, rewards: seen })
+  await over(output, async (asked, path) => {
+    const rescored = (): Promise<RescoreAnswer> =>
+      asked.posted<RescoreAnswer>(path.replace(/samples$/, 'rescore'), { rewards: seen })
+    const { samples, changed, note } = await rescored()
+    expect({ changed, note }).toEqual({ changed: 0, note: null })
+    expect(samples.filter(({ after }) => after! >= 2).length).toBeGreaterThan(0)
+    for (const file of readdirSync(join(output, 'media'))) rmSync(join(output, 'media', file))
+    const gone = await asked.post(path.replace(/samples$/, 'rescore'), { rewards: seen })
+    expect(gone.text).toContain("the run's copy of an image is gone")
   })
 })
 

@@ -32,12 +32,12 @@ export async function selected(
 }
 
 async function answered(index: SampleIndex, id: string): Promise<SelectedSample | undefined> {
-  const { promptIds, outcome, episode, reward } = await recordOf(index, id)
+  const { promptIds, media, outcome, episode, reward } = await recordOf(index, id)
   if (outcome.kind !== 'completed') return undefined
   const tokenizer = await index.tokenizer()
   const plain = { skipSpecialTokens: true }
   const shared = {
-    ...{ id, ...parseSampleId(id), promptIds, responseIds: outcome.responseIds, finish: outcome.finishReason },
+    ...{ id, ...parseSampleId(id), promptIds, media, responseIds: outcome.responseIds, finish: outcome.finishReason },
     reward: reward?.kind === 'scored' ? reward.reward : null,
     promptText: await tokenizer.decode(promptIds),
   }

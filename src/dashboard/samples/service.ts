@@ -1,5 +1,6 @@
 /** Questions about the samples of a run, and who answers them: a thread of its own, so that the server answers others meanwhile. */
 import { Worker } from 'node:worker_threads'
+import type { KeptMedia } from '../../media/index.js'
 import type { RewardInput } from '../../reward/index.js'
 import type { ChatMessage } from '../../text/index.js'
 import type {
@@ -44,6 +45,8 @@ export interface SelectedSample {
   readonly reward: number | null
   readonly finish: 'stop' | 'length' | 'abort'
   readonly promptIds: Int32Array
+  /** Images and videos of the prompt, whose pixels are in the run. */
+  readonly media: readonly KeptMedia[]
   /** Of an episode: all that came after its prompt. */
   readonly responseIds: Int32Array
   /** With special tokens. */
