@@ -1,32 +1,33 @@
 // The dashboard over a run of a million samples and a hundred thousand steps: how long the index takes, then the first page, filters, a
-// search, and the memory of the server. `--samples N --steps N` for less. Then a run that trains, alone and with five browsers open, in turns
-// of the same length (`--turns N`). Without a Chromium the browsers are five clients that ask for what a page asks for.
+// search, and the memory of the server. `--samples N --steps N` for less. Then a run that trains, alone and with five browsers open, in
+// `--rounds N` of turns of `--seconds N`. With `--pin` the training has the first core, and all else the second one.
 //
 // `npm run bench:dashboard -- make index pages training` names the parts to do; all of them without names. With `--keep DIRECTORY` the large
 // run and its index stay there for the next call.
 
-import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { crc32 } from 'node:zlib'
 import { Run } from 'whetstone/run'
+import { root } from '../harness.mjs'
+import { get, row, startServer } from './server.mjs'
+import { measureWatched } from './watched.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     samples: { type: 'string', default: '1000000' },
     steps: { type: 'string', default: '100000' },
-    turns: { type: 'string', default: '10' },
+    rounds: { type: 'string', default: '12' },
+    seconds: { type: 'string', default: '10' },
+    pin: { type: 'boolean', default: false },
     keep: { type: 'string' },
   },
 })
 const [samples, steps] = [Number(values.samples), Number(values.steps)]
 const parts = positionals.length > 0 ? positionals : ['make', 'index', 'pages', 'training']
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'whetstone-bench-dashboard-'))
 const runs = values.keep ? resolve(values.keep) : scratch
 mkdirSync(runs, { recursive: true })
@@ -35,7 +36,10 @@ try {
   if (parts.includes('make')) await make()
   if (parts.includes('index')) await measureIndex()
   if (parts.includes('pages')) await measurePages()
-  if (parts.includes('training')) await slowdown(Number(values.turns))
+  if (parts.includes('training')) {
+    const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
+    await measureWatched({ scratch, rounds, seconds, pin: values.pin })
+  }
 } finally {
   rmSync(scratch, { recursive: true, force: true })
 }
@@ -145,7 +149,7 @@ function lineOf(record) {
 async function measureIndex() {
   rmSync(join(runs, 'large/index'), { recursive: true, force: true })
   const indexing = performance.now()
-  const server = await start(runs)
+  const server = await startServer(runs)
   for (;;) {
     const { index } = await get(server, '/api/runs/large')
     if (index.state === 'ready' && index.samples >= samples) {
@@ -160,7 +164,7 @@ async function measureIndex() {
 
 async function measurePages() {
   const started = performance.now()
-  const server = await start(runs)
+  const server = await startServer(runs)
   await get(server, '/api/runs')
   await get(server, '/api/runs/large/curves?metrics=reward/mean,kl/mean,entropy/mean,length/mean')
   await get(server, '/api/runs/large/samples')
@@ -204,144 +208,9 @@ async function measurePages() {
 }
 
 /**
- * A run that trains while five pages look at it, and while none does, in turns. The pages ask what the page of a browser asks for.
- *
- * @param {number} turns
- */
-async function slowdown(turns) {
-  const at = (/** @type {string} */ name) => join(scratch, name)
-  const rows = Array.from({ length: 100 }, (_, i) => JSON.stringify({ prompt: `${i} + ${i % 7} = ?` }))
-  writeFileSync(at('data.jsonl'), rows.join('\n'))
-  writeFileSync(
-    at('reward.json'),
-    '{"sources":{"long":{"type":"rule","rule":"length","unit":"characters","min":40,"falloff":40}}}',
-  )
-  whetstone(['tokenizer', 'train', '--input', at('data.jsonl'), '--vocab-size', '300', '--out', at('tok')])
-  const shape = ['--hidden', '192', '--intermediate', '512', '--layers', '4', '--heads', '4', '--context', '256']
-  whetstone(['init', '--family', 'qwen2', ...shape, '--tokenizer', at('tok'), '--out', at('model')])
-  const size = ['--rollout-batch-size', '8', '--n-samples-per-prompt', '8', '--max-new-tokens', '32']
-  const files = ['--model', at('model'), '--data', at('data.jsonl'), '--rewards', at('reward.json')]
-  const training = spawn(
-    process.execPath,
-    [join(root, 'install/whetstone.mjs'), 'grpo', ...files, ...size, '--iterations', '1000000', '--output', at('live')],
-    // Rewards, the server and the pages have their own cores where there are some.
-    { stdio: 'ignore', env: { ...process.env, OMP_NUM_THREADS: process.env.OMP_NUM_THREADS ?? '1' } },
-  )
-  const server = await start(scratch)
-  try {
-    while (iterationsOf(at('live')).length < 5) await pause(500)
-    /** @type {{ alone: number[], watched: number[] }} */
-    const found = { alone: [], watched: [] }
-    for (let turn = 0; turn < 2 * turns; turn++) {
-      const of = turn % 2 === 0 ? 'alone' : 'watched'
-      const pages = Array.from({ length: of === 'alone' ? 0 : 5 }, () => openPage(server))
-      await pause(1500)
-      const before = iterationsOf(at('live')).length
-      await pause(8000)
-      found[of].push(...iterationsOf(at('live')).slice(before))
-      for (const close of pages) await close()
-    }
-    const [alone, watched] = [median(found.alone), median(found.watched)]
-    row('an iteration alone', `${(1000 * alone).toFixed(1)} ms (median of ${found.alone.length})`)
-    row('an iteration with five pages open', `${(1000 * watched).toFixed(1)} ms (median of ${found.watched.length})`)
-    row('training is slowed by (limit 1 %)', `${(100 * (watched / alone - 1)).toFixed(2)} %`)
-  } finally {
-    training.kill('SIGKILL')
-    server.child.kill()
-  }
-}
-
-/**
- * What a page of a browser asks for: events, and after each of them curves, samples and the state of the run. Gives what closes it.
- *
- * @param {Server} server
- */
-function openPage(server) {
-  const closed = new AbortController()
-  const headers = { authorization: `Bearer ${server.token}` }
-  const looking = (async () => {
-    const events = await fetch(`${server.url}/api/events?run=live`, { headers, signal: closed.signal })
-    for await (const _ of /** @type {AsyncIterable<Uint8Array>} */ (events.body))
-      for (const path of [
-        '',
-        '/curves?metrics=reward/mean,kl/mean,entropy/mean,grad/norm,length/mean',
-        '/samples',
-        '/alerts',
-      ])
-        await get(server, `/api/runs/live${path}`)
-  })().catch(() => {})
-  return async () => {
-    closed.abort()
-    await looking
-  }
-}
-
-/**
- * Seconds of each iteration so far.
- *
- * @param {string} run
- * @returns {number[]}
- */
-function iterationsOf(run) {
-  const path = join(run, 'logs/metrics.jsonl')
-  if (!existsSync(path)) return []
-  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
-  return lines.flatMap(line => JSON.parse(line).values['seconds/total'] ?? [])
-}
-
-/** @param {readonly number[]} numbers */
-function median(numbers) {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? Number.NaN
-}
-
-/** @param {number} ms */
-function pause(ms) {
-  return new Promise(resolve => setTimeout(resolve, ms))
-}
-
-/** @param {readonly string[]} args */
-function whetstone(args) {
-  const { status, stderr } = spawnSync(process.execPath, [join(root, 'install/whetstone.mjs'), ...args], {
-    encoding: 'utf8',
-  })
-  if (status !== 0) throw new Error(`whetstone ${args.join(' ')}: ${stderr}`)
-}
-
-/** @typedef {{ child: import('node:child_process').ChildProcess, url: string, token: string }} Server */
-
-/**
- * @param {string} runs
- * @returns {Promise<Server>}
- */
-function start(runs) {
-  const child = spawn(process.execPath, [join(root, 'install/whetstone.mjs'), 'dashboard', runs, '--port', '0'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  return new Promise((resolve, reject) => {
-    child.on('exit', code => reject(new Error(`the dashboard ended with ${code}`)))
-    createInterface({ input: child.stdout }).on('line', line => {
-      const [, url, token] = /^(http:\S+)\/#token=(\S+)$/.exec(line) ?? []
-      if (url && token) resolve({ child, url, token })
-    })
-  })
-}
-
-/**
- * @param {Server} server
- * @param {string} path
- * @returns {Promise<any>}
- */
-async function get({ url, token }, path) {
-  const answer = await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })
-  const body = /** @type {any} */ (await answer.json())
-  if (!answer.ok) throw new Error(body.error)
-  return body
-}
-
-/**
  * Of the server and all its threads.
  *
- * @param {Server} server
+ * @param {import('./server.mjs').Server} server
  * @param {'VmRSS' | 'VmHWM'} name now, or the most so far
  */
 function megabytes({ child }, name) {
@@ -352,12 +221,4 @@ function megabytes({ child }, name) {
 /** @param {number} since */
 function seconds(since) {
   return ((performance.now() - since) / 1000).toFixed(1)
-}
-
-/**
- * @param {string} name
- * @param {string} value
- */
-function row(name, value) {
-  console.log(`${name.padEnd(48)} ${value}`)
 }

@@ -15,8 +15,10 @@ const idleMs = 10 * 60_000
 /** A policy, and the model it started from. */
 const mostServers = 2
 
-/** A model directory, or a checkpoint of a run, which is exported to a temporary one first. */
-export type ChatSource = { readonly path: string } | { readonly run: string; readonly step: number }
+/** A model directory with arguments of `whetstone serve`, or a checkpoint of a run, which is exported to a temporary one first. */
+export type ChatSource =
+  | { readonly path: string; readonly args?: readonly string[] }
+  | { readonly run: string; readonly step: number }
 
 interface Served {
   /** Ends its processes, and removes what was exported for it. */
@@ -67,7 +69,7 @@ export class ChatServers {
   }
 
   #serve(model: ChatSource): Served {
-    const name = 'path' in model ? model.path : `${model.step} ${model.run}`
+    const name = 'path' in model ? [model.path, ...(model.args ?? [])].join('\n') : `${model.step} ${model.run}`
     const known = this.#servers.get(name) ?? this.#start(name, model)
     this.#servers.delete(name)
     this.#servers.set(name, known)
@@ -91,7 +93,9 @@ export class ChatServers {
         path = join(work.directory, 'model')
         await this.#run(work, ['export', model.run, '--step', String(model.step), '--out', path], { ended, key })
       }
-      return this.#run(work, ['serve', '--model', path, '--port', '0', '--served-model-name', 'model'], { ended, key })
+      const { args = [] } = 'path' in model ? model : {}
+      const options = ['--port', '0', '--served-model-name', 'model', ...args]
+      return this.#run(work, ['serve', '--model', path, ...options], { ended, key })
     }
     const url = serve()
     // One that ends by itself is started again by the next question.

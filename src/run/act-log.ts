@@ -8,6 +8,7 @@ import { isSystemError } from '../errors/index.js'
 import { makeDirectory, syncDirectory } from '../files/index.js'
 import { AppendFile, attributed } from './append-file.js'
 import type { Json } from './exact-json.js'
+import { type RunConfig, readConfig } from './identity.js'
 import { encodeLine, JournalReader } from './journal-lines.js'
 import { runPaths } from './paths.js'
 
@@ -39,6 +40,18 @@ async function readLines(directory: string): Promise<{ acts: ActRecord[]; size: 
   return { acts, size: reader.size }
 }
 
+/**
+ * Acts as they hold now. A resume that was given another value for an option than the one that it had, and that people had set before,
+ * counts like an act: the later one of both holds.
+ */
+export function actsInForce(acts: readonly ActRecord[], changes: RunConfig['changes']): ActRecord[] {
+  const given = changes.flatMap(({ time, key, to, since = 0 }): ActRecord[] => {
+    const wasSet = acts.some(one => one.act.act === 'set' && one.act.option === key && one.time <= time)
+    return wasSet && typeof to === 'number' ? [{ time, from: since, act: { act: 'set', option: key, value: to } }] : []
+  })
+  return given.length === 0 ? [...acts] : [...acts, ...given].sort((a, b) => Date.parse(a.time) - Date.parse(b.time))
+}
+
 /** For the process that owns the run. Calls of `add` wait for each other. */
 export class ActLog {
   #file: AppendFile | undefined
@@ -47,13 +60,14 @@ export class ActLog {
   private constructor(
     private readonly directory: string,
     private readonly size: number,
-    /** Those that were there when it was opened. */
+    /** Those that held when it was opened. */
     readonly before: readonly ActRecord[],
   ) {}
 
   static async open(directory: string): Promise<ActLog> {
     const { acts, size } = await readLines(directory)
-    return new ActLog(directory, size, acts)
+    const config = acts.length === 0 ? undefined : await readConfig(runPaths(directory).config)
+    return new ActLog(directory, size, actsInForce(acts, config?.changes ?? []))
   }
 
   /** On the disk when it resolves; a FileWriteError says that it is not. */

@@ -2,7 +2,7 @@
  * The run directory: config, logs, journal and checkpoints of a run, and how to resume it. Knows nothing of models or training.
  */
 export type { LockHolder } from '../files/index.js'
-export { ActLog, type ActRecord, readActs } from './act-log.js'
+export { ActLog, type ActRecord, actsInForce, readActs } from './act-log.js'
 export type { Checkpoint } from './checkpoints.js'
 export { askRun } from './control-client.js'
 export { ControlSocket } from './control-socket.js'

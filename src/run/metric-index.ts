@@ -45,7 +45,7 @@ export async function readMetricIndex(directory: string): Promise<IndexedMetrics
   return known
 }
 
-/** A newer index takes the place of this file; the open one stays as it is. */
+/** A newer index replaces the file; the open one stays as it is. */
 const unusedTables = new FinalizationRegistry<number>(closeSync)
 
 async function checkedIndex(file: number): Promise<IndexedMetrics | undefined> {

@@ -11,6 +11,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { chromiumArguments, chromiumPath as executablePath } from '../../tools/chromium.mjs'
 import { hostile } from './hostile.mjs'
 import { actsOnRows, kinds } from './kinds.mjs'
 import { otherSites } from './other-sites.mjs'
@@ -18,13 +19,6 @@ import { acts, hostileTexts, longCurves, openReport, until, walk } from './steps
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 const binary = join(project, 'install/whetstone.mjs')
-const browsers = [
-  process.env.WHETSTONE_CHROMIUM,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-]
-const executablePath = browsers.find(path => path !== undefined && existsSync(path))
 if (!executablePath) {
   console.log('There is no Chromium here, so nothing was tested. Install it (Debian: apt-get install chromium),')
   console.log('or name one with WHETSTONE_CHROMIUM.')
@@ -43,10 +37,7 @@ try {
   await until('the run trains', () => live.printed.includes('grpo') && existsSync(join(places.runs, 'live/journal')))
   browser = await chromium.launch({
     executablePath,
-    args: [
-      ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-      ...['--disable-component-update', '--disable-sync', '--host-resolver-rules=MAP evil.test 127.0.0.1'],
-    ],
+    args: [...chromiumArguments, '--host-resolver-rules=MAP evil.test 127.0.0.1'],
   })
   const images = process.argv.includes('--screenshots') ? join(project, 'docs/images') : undefined
   const context = { browser, url, folder, live, images, binary, start, makeHostile, ...places }

@@ -1,6 +1,6 @@
 /** Acts: what was done to a run, and requests that go to the run itself. */
 import { z } from 'zod'
-import { askRun, RunError, type RunView, readActs } from '../../run/index.js'
+import { type ActRecord, askRun, RunError, type RunView, readActs } from '../../run/index.js'
 import { type ActsAnswer, type ChangeableOption, changeableOptions } from '../api.js'
 import { isListening } from '../control.js'
 import { RequestError } from '../errors.js'
@@ -35,7 +35,8 @@ export const actsRoute: Handler = async ({ catalog, rewards }, { parts }): Promi
       time,
       from,
       act: act as unknown as ActsAnswer['acts'][number]['act'],
-      text: textOf(view, time) ?? String(act.act),
+      // Events after the checkpoint that a run was resumed from are gone; its acts are not.
+      text: textOf(view, { time, from, act }) ?? Object.values(act).join(' '),
     })),
     rewards: rewardNames(view, rewards),
   }
@@ -80,9 +81,12 @@ async function stateOf(directory: string): Promise<StateAnswer | undefined> {
 }
 
 /** The event of an act has its words. */
-function textOf({ events }: RunView, time: string): string | undefined {
+function textOf({ events }: RunView, { time, from, act }: ActRecord): string | undefined {
   const at = Date.parse(time)
-  const found = events.find(event => event.kind === 'act' && Date.parse(event.time) >= at)
+  const fields = Object.entries({ from, ...act })
+  const found = events.find(
+    event => event.kind === 'act' && Date.parse(event.time) >= at && fields.every(([key, value]) => event[key] === value),
+  )
   return typeof found?.text === 'string' ? found.text : undefined
 }
 

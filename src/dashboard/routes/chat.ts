@@ -45,12 +45,15 @@ export const chatRoute: Handler = async ({ catalog, chats }, exchange) => {
       ? askRun(directory, { ask: 'chat', ...request }, { signal, patienceMs: 0 })
       : chats.chat(model.source, request, signal)
   response.writeHead(200, { ...securityHeaders, 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
+  let isOver = false
   try {
     for await (const line of lines) {
       if (response.destroyed) return
+      isOver = 'finish' in line || 'error' in line
       // This is the only place that waits for a page that does not read its answer.
       if (!response.write(`${JSON.stringify(line)}\n`)) await drained(response)
     }
+    if (!isOver) throw new RequestError(409, 'the model ended before its answer did')
   } catch (error) {
     if (!response.destroyed)
       response.write(`${JSON.stringify({ error: error instanceof Error ? error.message : String(error) })}\n`)
@@ -72,7 +75,7 @@ type Chattable = ChatModel & { readonly source?: ChatSource }
 /** Without a `source`: the policy of a run that trains. */
 async function modelsOf(directory: string, view: RunView): Promise<Chattable[]> {
   const { command, config } = view.config
-  const { model, reference } = (config ?? {}) as { model?: unknown; reference?: unknown }
+  const { model, reference, adapter, chatTemplate } = (config ?? {}) as Readonly<Record<string, unknown>>
   const models: Chattable[] = []
   if (command === 'reward') return models
   if (command === 'rl') {
@@ -100,7 +103,14 @@ async function modelsOf(directory: string, view: RunView): Promise<Chattable[]> 
     const text = name === 'start' ? 'the model that the run started from' : 'the reference of the run'
     // An id of the Hub is found by the server.
     const isGone = isAbsolute(path) && !existsSync(path)
-    models.push({ name, text, reason: isGone ? `${path} no longer exists` : null, source: { path } })
+    const args = [
+      ...(name === 'start' && typeof adapter === 'string' ? ['--adapter', adapter] : []),
+      // As the run asked it: the model itself may have another one, or none.
+      ...(['auto', 'none', undefined].includes(chatTemplate as string | undefined)
+        ? []
+        : ['--chat-template', join(directory, 'tokenizer', 'chat_template.jinja')]),
+    ]
+    models.push({ name, text, reason: isGone ? `${path} no longer exists` : null, source: { path, args } })
   }
   return models
 }

@@ -42,9 +42,9 @@ export function actedConfig(config: RlConfig, acts: Acts, iteration: number): Rl
 /** The KL coefficient that was set for this iteration first; an adaptive controller goes on from it. */
 export function actedKlCoef(acts: Acts, iteration: number): number | undefined {
   const set = acts.findLast(
-    ({ from, act }) => from === iteration && act.act === 'set' && act.option === 'klController.coef',
+    ({ from, act }) => from <= iteration && act.act === 'set' && act.option === 'klController.coef',
   )
-  return set?.act.act === 'set' ? set.act.value : undefined
+  return set?.act.act === 'set' && set.from === iteration ? set.act.value : undefined
 }
 
 function withOption(config: RlConfig, { option, value }: { option: Changeable; value: number }): RlConfig {
@@ -70,16 +70,21 @@ export function settingProblem(config: RlConfig, set: { option: Changeable; valu
   return rlProblems(withOption(config, set)).find(problem => !before.has(problem))
 }
 
-/** What can be changed, with the values of now. */
-export function settingsOf(config: RlConfig, { klCoef, heldOut }: { klCoef: number; heldOut: number }): Setting[] {
+/** What can be changed, with the values of an iteration. */
+export function settingsOf(
+  started: RlConfig,
+  { acts, iteration, klCoef, heldOut }: { acts: Acts; iteration: number; klCoef: number; heldOut: number },
+): Setting[] {
   const { shape } = rlSchema
+  const config = actedConfig(started, acts, iteration)
   return [
     { option: 'optimizer.lr', value: config.optimizer.lr, help: 'peak learning rate', reason: null },
     {
       option: 'klController.coef',
-      value: klCoef,
+      value: actedKlCoef(acts, iteration) ?? klCoef,
       help: shape.klController.description ?? '',
-      reason: referenceOf(config) === 'none' ? 'the run was started without a reference model' : null,
+      // By the config of the start: a coefficient that was set to 0 meanwhile leaves the reference where it is.
+      reason: referenceOf(started) === 'none' ? 'the run was started without a reference model' : null,
     },
     { option: 'temperature', value: config.temperature, help: shape.temperature.description ?? '', reason: null },
     {
@@ -102,9 +107,9 @@ export function droppedRows(acts: Acts, iteration: number): ReadonlySet<string> 
   return rows
 }
 
-/** The row of a prompt: its id without the epoch and the visit. */
+/** The row of a prompt: its id without the epoch and the visit, and without what marks one that took the place of another. */
 export function rowOf(id: string): string {
-  return id.replace(/\/\d+(\.\d+)?$/, '')
+  return id.replace(/\/\d+(\/spare)?(\.\d+)?$/, '')
 }
 
 /** Without the groups of samples that were dropped: a group whose samples are compared with each other is there whole or not at all. */

@@ -17,7 +17,7 @@ import type { KeptMedia, MediaStore } from '../../media/index.js'
 import type { PolicyVersion } from '../../model/index.js'
 import type { RewardOutcome } from '../../reward/index.js'
 import type { Outcome } from '../../rollout/index.js'
-import { type Journal, type JournalRecord, RunError } from '../../run/index.js'
+import { type Journal, JournalError, type JournalRecord, RunError } from '../../run/index.js'
 import type { SampleDigest } from './batch-digest.js'
 
 /** A prompt as the engine got it. */
@@ -250,6 +250,28 @@ export class IterationJournal implements RolloutJournal {
         )
     }
   }
+}
+
+/**
+ * What the journal has of an iteration and those after it, when a run goes on with it: the first iteration of which it has nothing, and the
+ * last one whose batch was made.
+ */
+export async function begunBefore(journal: Journal, from: number): Promise<{ next: number; batched: number }> {
+  let next = from
+  for (const iteration of (await journal.iterations()).reverse()) {
+    if (iteration < from) break
+    try {
+      const { prompts, rollout } = await IterationJournal.open(journal, iteration)
+      if (prompts.length > 0) next = Math.max(next, iteration + 1)
+      // Batches are made one after another.
+      if (rollout) return { next, batched: iteration }
+    } catch (error) {
+      // The run says what is damaged when it comes to this iteration.
+      if (!(error instanceof JournalError)) throw error
+      return { next: Math.max(next, iteration + 1), batched: iteration }
+    }
+  }
+  return { next, batched: from - 1 }
 }
 
 type Stored =

@@ -26,7 +26,7 @@ import { objectiveOptionsOf, oldLogprobsOf, type RlConfig, updatesPerIteration }
 import { checkGap, OtherWeightsError, samplingOf } from './engine-gap.js'
 import { evaluate, heldOutPrompts } from './evaluate.js'
 import { IterationClock } from './iteration-clock.js'
-import { IterationJournal } from './iteration-journal.js'
+import { begunBefore, IterationJournal } from './iteration-journal.js'
 import {
   criticSummary,
   doneBy,
@@ -106,16 +106,25 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     readonly temperature: number
   }
   let rollouts: RolloutsAhead<Begun, Awaited<ReturnType<typeof generateRollout>>> | undefined
+  // Iterations that an earlier process began are made as they were begun.
+  const before = await begunBefore(run.journal, state.iteration)
   const control = await openRlControl({
     run,
     config,
     rows: prompts.size,
     heldOut: heldOut.length,
     klCoef: () => maker.klCoef,
+    batched: before.batched,
     iteration: () => state.iteration,
-    next: () => rollouts?.nextIteration ?? state.iteration,
-    chat: (question, send, gone) =>
-      answerChat({ generator: parts.generator, tokenizer: options.tokenizer }, question, { send, signal: gone }),
+    next: () => Math.max(before.next, rollouts?.nextIteration ?? 0),
+    chat: async (question, send, gone) => {
+      // Models may have the device, and the engine may sleep.
+      await turns.beginGeneration()
+      const { tokenizer } = options
+      await answerChat({ generator: parts.generator, tokenizer }, question, { send, signal: gone }).finally(() =>
+        turns.end(),
+      )
+    },
   })
   try {
     return await trainControlled()

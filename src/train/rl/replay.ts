@@ -12,6 +12,7 @@ import type { MultimodalProcessor, Role } from '../../model/index.js'
 import { sampleReward } from '../../reward/index.js'
 import type { Generator } from '../../rollout/index.js'
 import {
+  actsInForce,
   Journal,
   JournalError,
   Run,
@@ -54,7 +55,7 @@ export async function replayRl(
   const journal = new Journal(join(directory, 'journal'))
   const media = new MediaStore(runPaths(directory).media, 1)
   const trained = await trainedIterations(view)
-  const acts = knownActs(await readActs(directory))
+  const acts = knownActs(actsInForce(await readActs(directory), view.config.changes))
   const counts = { iterations: 0, samples: 0, updates: 0, done: 0 }
   const mismatches: string[] = []
   const notCompared: string[] = []

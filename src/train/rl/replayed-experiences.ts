@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Experience, ExperienceBatch } from '../../experience/index.js'
 import { MediaStore } from '../../media/index.js'
-import { type Journal, Run, RunError, readActs, runPaths } from '../../run/index.js'
+import { actsInForce, type Journal, Run, RunError, readActs, runPaths } from '../../run/index.js'
 import { actedConfig, knownActs } from './acts.js'
 import { sampleDigest } from './batch-digest.js'
 import { comparableLogprobs } from './engine-logprobs.js'
@@ -27,7 +27,7 @@ const mostBefore = 500
 export async function replayedExperiences(directory: string, iteration: number): Promise<ReplayedExperiences> {
   const { config: recorded, journal } = await Run.read(directory)
   const { config } = await configAt(recorded, iteration, [])
-  const acts = knownActs(await readActs(directory))
+  const acts = knownActs(actsInForce(await readActs(directory), recorded.changes))
   const maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
   const media = new MediaStore(runPaths(directory).media, 1)
   const made = async (one: number, from: IterationJournal): Promise<ExperienceBatch> =>

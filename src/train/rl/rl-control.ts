@@ -23,6 +23,8 @@ interface RlControlOptions {
   readonly heldOut: number
   /** The coefficient of now. */
   readonly klCoef: () => number
+  /** Samples of this iteration and those before it cannot be dropped any more. */
+  readonly batched: number
   /** The iteration that trains, and the first whose rollout has not begun. */
   readonly iteration: () => number
   readonly next: () => number
@@ -37,10 +39,9 @@ interface RlControl extends Pick<RunControl<Act>, 'settled' | 'between' | 'close
 
 export async function openRlControl(options: RlControlOptions): Promise<RlControl> {
   const { run, config, iteration, next, chat } = options
-  /** Samples of this iteration and those before it cannot be dropped any more. */
-  let batched = -1
+  let { batched } = options
   const settings = (acts: Acts): Setting[] =>
-    settingsOf(actedConfig(config, acts, next()), { klCoef: options.klCoef(), heldOut: options.heldOut })
+    settingsOf(config, { acts, iteration: next(), klCoef: options.klCoef(), heldOut: options.heldOut })
   const control = await RunControl.open<Act>({
     ...{ run, schema: actSchema, unit: 'iteration', now: iteration, text: actText, settings },
     from: act => (act.act === 'drop-sample' ? act.iteration : next()),
@@ -60,7 +61,6 @@ export async function openRlControl(options: RlControlOptions): Promise<RlContro
 }
 
 interface Circumstances extends RlControlOptions {
-  readonly batched: number
   readonly settings: readonly Setting[]
 }
 

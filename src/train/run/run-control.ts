@@ -66,7 +66,7 @@ export class RunControl<A extends AnyAct> {
   #socket: ControlSocket | undefined
   #state: ControlState = 'training'
   #wantsCheckpoint = false
-  /** Acts that are being written. */
+  /** The act that is being written, and those that wait for it. */
   #writing: Promise<unknown> = Promise.resolve()
   #chats: WaitingChat[] = []
   #wake: (() => void) | undefined
@@ -88,7 +88,10 @@ export class RunControl<A extends AnyAct> {
 
   /** All acts so far; waits for acts that are being written, so that no act has an effect that a crash would lose. */
   async settled(): Promise<Acts<A>> {
-    await this.#writing
+    for (let seen: unknown; seen !== this.#writing; ) {
+      seen = this.#writing
+      await seen
+    }
     return this.#acts
   }
 
@@ -140,7 +143,14 @@ export class RunControl<A extends AnyAct> {
     send(await this.#do(parsed.data))
   }
 
-  async #do(act: A): Promise<{ message: string; from: number }> {
+  /** One after another: an act finds what those before it did. */
+  #do(act: A): Promise<{ message: string; from: number }> {
+    const done = this.#writing.then(() => this.#doNow(act))
+    this.#writing = done.catch(() => {})
+    return done
+  }
+
+  async #doNow(act: A): Promise<{ message: string; from: number }> {
     const problem = this.#problem(act)
     if (problem !== undefined) throw new InputError(problem)
     const { now, from: first, text, unit, run } = this.#rules
@@ -149,12 +159,10 @@ export class RunControl<A extends AnyAct> {
     const record = { time: new Date().toISOString(), from, act: act as ActRecord['act'] & A }
     // In the list at once, in the order of the acts; those who read the list wait until it is written.
     this.#acts = [...this.#acts, record]
-    const written = this.#log.add(record).catch(error => {
+    await this.#log.add(record).catch(error => {
       this.#acts = this.#acts.filter(one => one !== record)
       throw error
     })
-    this.#writing = Promise.allSettled([this.#writing, written])
-    await written
     const message = words ?? text(act, from)
     run.event('act', { text: message, from, ...record.act })
     this.#take(act)
