@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type {
   AlertsAnswer,
   CurvesAnswer,
@@ -9,7 +9,7 @@ import type {
   RunsAnswer,
   StagesAnswer,
 } from '../../src/dashboard/api.js'
-import { Run } from '../../src/run/index.js'
+import { metricNames, Run } from '../../src/run/index.js'
 import { AskedDashboard } from '../support/dashboard.js'
 import { temporaryDirectory } from '../support/files.js'
 import { identity } from '../support/run.js'
@@ -109,6 +109,46 @@ describe('what is shown', () => {
       [9, 1, null],
       [12, 1, null],
     ])
+  })
+})
+
+describe('whatever a run logs', () => {
+  /** Answers about a run that logged this. */
+  async function over(command: 'rl' | 'sft', log: (run: Run) => void): Promise<AskedDashboard> {
+    const directory = temporaryDirectory()
+    const run = await Run.create(join(directory, 'run'), identity({}, { command }))
+    log(run)
+    await run.close('finished')
+    const other = await AskedDashboard.over(directory)
+    onTestFinished(() => other.close())
+    return other
+  }
+
+  test('every documented metric is among the curves, with what it means', async () => {
+    const documented = new Map(metricNames.map(({ name, meaning }) => [name.replace(/<\w+>/, 'own'), meaning]))
+    const names = [...documented.keys()]
+    const other = await over('rl', run => run.metrics(1, Object.fromEntries(names.map((name, n) => [name, n]))))
+    const { metrics } = await other.get<MetricsAnswer>('/api/runs/run/metrics')
+    expect(new Map(metrics.map(({ name, meaning }) => [name, meaning]))).toEqual(documented)
+    const { curves } = await other.get<CurvesAnswer>(`/api/runs/run/curves?metrics=${names.join(',')}`)
+    expect(curves.map(({ metric, values }) => [metric, values])).toEqual(names.map((name, n) => [name, [n]]))
+  })
+
+  test('the stages of a training on rows, which logs no total, and those that only some steps have', async () => {
+    const other = await over('sft', run => {
+      for (let step = 1; step <= 100; step++) {
+        run.metrics(step, { 'seconds/data': 1, 'seconds/update': 3 })
+        if (step % 50 === 0) run.metrics(step, { 'seconds/evaluation': 20 })
+      }
+    })
+    const { across, stages, iterations, slowest } = await other.get<StagesAnswer>('/api/runs/run/stages?points=2')
+    expect(across).toBe('step')
+    expect(stages).toEqual(['data', 'update', 'evaluation'])
+    expect(iterations.map(({ step, seconds }) => ({ step, ...seconds }))).toEqual([
+      { step: 50, data: 1, update: 3, evaluation: 0.4, total: 4.4 },
+      { step: 100, data: 1, update: 3, evaluation: 0.4, total: 4.4 },
+    ])
+    expect(slowest).toMatchObject({ stage: 'update', share: expect.closeTo(3 / 4.4) })
   })
 })
 

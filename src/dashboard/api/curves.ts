@@ -59,6 +59,8 @@ export interface StagesQuery {
 }
 
 export interface StagesAnswer {
+  /** What steps count. */
+  readonly across: 'step' | 'iteration'
   /** In the order in which they happen. */
   readonly stages: readonly string[]
   readonly iterations: readonly {

@@ -11,27 +11,29 @@ const order = [
 ]
 
 export const stagesRoute: Handler = async ({ catalog }, exchange): Promise<StagesAnswer> => {
-  const { reader } = await catalog.run(exchange.parts.run!)
+  const { reader, view } = await catalog.run(exchange.parts.run!)
   const safe = { min: 0, max: Number.MAX_SAFE_INTEGER }
   const from = exchange.number('from', safe) ?? 0
   const to = exchange.number('to', safe) ?? Number.POSITIVE_INFINITY
   const most = exchange.number('points', { min: 1, max: 5000 }) ?? 400
-  return stagesOf(reader.table, { from, to, most })
+  const across = view.config.command === 'rl' ? 'iteration' : 'step'
+  return { across, ...stagesOf(reader.table, { from, to, most }) }
 }
 
-export function stagesOf(
+function stagesOf(
   table: MetricTable,
   { from, to, most }: { from: number; to: number; most: number },
-): StagesAnswer {
+): Omit<StagesAnswer, 'across'> {
   const stages = table.names.map(stageOf).filter(stage => stage !== undefined && stage !== 'total') as string[]
   stages.sort((a, b) => place(a) - place(b) || a.localeCompare(b))
-  const { steps: totals, times } = within(table.series('seconds/total'), from, to)
+  const rows = rowsOf(table, stages)
+  const { steps: totals, times } = within(table.series(rows), from, to)
   const size = Math.max(1, Math.ceil(totals.length / most))
   const parts = Math.ceil(totals.length / size)
   const partOf = new Map<number, number>()
   for (const [at, step] of totals.entries()) partOf.set(step, Math.floor(at / size))
-  /** Of each part the mean of a metric; null where it has none. */
-  const means = (name: string): readonly (number | null)[] => {
+  const sizes = Array.from({ length: parts }, (_, part) => Math.min(totals.length, (part + 1) * size) - part * size)
+  const sumsOf = (name: string): { sums: Float64Array; counts: Float64Array } => {
     const [sums, counts] = [new Float64Array(parts), new Float64Array(parts)]
     const { steps, values } = table.series(name)
     for (const [at, step] of steps.entries()) {
@@ -40,9 +42,18 @@ export function stagesOf(
       sums[part]! += values[at]!
       counts[part]!++
     }
+    return { sums, counts }
+  }
+  /** Of each part the mean of a metric; null where it has none. */
+  const means = (name: string): readonly (number | null)[] => {
+    const { sums, counts } = sumsOf(name)
     return Array.from(sums, (sum, part) => (counts[part] === 0 ? null : sum / counts[part]!))
   }
-  const seconds = [...stages, 'total'].map(stage => [stage, means(`seconds/${stage}`)] as const)
+  // A stage that only some iterations have takes no time of the others.
+  const seconds = stages.map(
+    stage => [stage, Array.from(sumsOf(`seconds/${stage}`).sums, (sum, part) => sum / sizes[part]!)] as const,
+  )
+  const total = means('seconds/total')
   const staleness = means('staleness/mean')
   const queue = means('rollouts/ahead')
   const speed = means('speed/tokens_per_second')
@@ -51,10 +62,11 @@ export function stagesOf(
   const devicePeak = means('memory/device_peak')
   const iterations = Array.from({ length: parts }, (_, part): StagesAnswer['iterations'][number] => {
     const at = Math.min(totals.length, (part + 1) * size) - 1
+    const by = seconds.map(([stage, values]) => [stage, values[part]!] as const)
     return {
       step: totals[at]!,
       time: times[at]!,
-      seconds: Object.fromEntries(seconds.map(([stage, values]) => [stage, values[part] ?? 0])),
+      seconds: Object.fromEntries([...by, ['total', total[part] ?? by.reduce((sum, [, value]) => sum + value, 0)]]),
       staleness: staleness[part]!,
       queue: queue[part]!,
       tokensPerSecond: speed[part]!,
@@ -62,6 +74,12 @@ export function stagesOf(
     }
   })
   return { stages, iterations, slowest: slowestOf(stages, iterations) }
+}
+
+/** The metric that every iteration has: trainings on rows log stages, and no total. */
+function rowsOf(table: MetricTable, stages: readonly string[]): string {
+  const names = ['total', ...stages].map(stage => `seconds/${stage}`)
+  return names.reduce((most, name) => (table.count(name) > table.count(most) ? name : most))
 }
 
 function slowestOf(stages: readonly string[], iterations: StagesAnswer['iterations']): StagesAnswer['slowest'] {

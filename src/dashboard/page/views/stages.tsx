@@ -12,6 +12,7 @@ import { Loading, Scroll } from '../parts/common.js'
 type Iteration = StagesAnswer['iterations'][number]
 
 interface PartProps {
+  readonly across: StagesAnswer['across']
   readonly stages: readonly string[]
   readonly iterations: readonly Iteration[]
 }
@@ -19,7 +20,7 @@ interface PartProps {
 export function Stages({ run }: ViewProps) {
   const { answer, error } = useAnswer({ route: 'GET /api/runs/:run/stages', parts: { run } }, ['metrics'])
   if (!answer) return <Loading error={error} />
-  const { iterations, slowest } = answer
+  const { across, iterations, slowest } = answer
   // A run without a critic has no bar for it.
   const stages = answer.stages.filter(stage => iterations.some(({ seconds: by }) => (by[stage] ?? 0) > 0))
   if (iterations.length === 0) return <p class="card note">The run has not logged how long its stages took yet.</p>
@@ -28,7 +29,7 @@ export function Stages({ run }: ViewProps) {
   const total = stages.reduce((sum, stage) => sum + mean(stage), 0)
   return (
     <>
-      <section class="card stack" aria-label="Mean of all iterations">
+      <section class="card stack" aria-label={`Mean of all ${across}s`}>
         <h2>{slowest?.text ?? 'Stages'}</h2>
         <StageBar
           stages={stages}
@@ -45,11 +46,11 @@ export function Stages({ run }: ViewProps) {
           ))}
         </ul>
       </section>
-      <Timeline stages={stages} iterations={iterations} />
-      <Others iterations={iterations} />
-      <section class="card" aria-label="Last iterations">
-        <h2>Last iterations</h2>
-        <Last stages={stages} iterations={iterations.slice(-20).reverse()} />
+      <Timeline across={across} stages={stages} iterations={iterations} />
+      <Others across={across} iterations={iterations} />
+      <section class="card" aria-label={`Last ${across}s`}>
+        <h2>Last {across}s</h2>
+        <Last across={across} stages={stages} iterations={iterations.slice(-20).reverse()} />
       </section>
     </>
   )
@@ -80,25 +81,25 @@ function StageBar({ stages, by, whole, tall }: BarProps) {
   )
 }
 
-function Timeline({ stages, iterations }: PartProps) {
+function Timeline({ across, stages, iterations }: PartProps) {
   const parts = stages.map((name, place) => ({ name, colour: seriesColour(place) }))
   const columns = useMemo(
     () =>
       iterations.map(({ step, seconds: by }) => ({
-        title: `iteration ${step}`,
+        title: `${across} ${step}`,
         values: stages.map(stage => by[stage] ?? 0),
       })),
     [iterations],
   )
   return (
     <section class="card" aria-label="Timeline">
-      <h2>Seconds of each iteration</h2>
+      <h2>Seconds of each {across}</h2>
       <Stacked label="Seconds of each stage" parts={parts} columns={columns} height={240} text={seconds} />
     </section>
   )
 }
 
-function Others({ iterations }: { readonly iterations: readonly Iteration[] }) {
+function Others({ across, iterations }: Omit<PartProps, 'stages'>) {
   const charts: readonly { title: string; of: (one: Iteration) => number | null; text: (value: number) => string }[] = [
     { title: 'Tokens per second', of: one => one.tokensPerSecond, text: number },
     { title: 'Rollouts generated ahead (queue)', of: one => one.queue, text: number },
@@ -115,7 +116,7 @@ function Others({ iterations }: { readonly iterations: readonly Iteration[] }) {
           <h3>{title}</h3>
           <Chart
             label={title}
-            across="iteration"
+            across={across}
             text={text}
             series={[
               {
@@ -130,16 +131,16 @@ function Others({ iterations }: { readonly iterations: readonly Iteration[] }) {
   )
 }
 
-function Last({ stages, iterations }: PartProps) {
+function Last({ across, stages, iterations }: PartProps) {
   const longest = Math.max(
     ...iterations.map(({ seconds: by }) => stages.reduce((sum, stage) => sum + (by[stage] ?? 0), 0)),
   )
   return (
-    <Scroll label="Table of the last iterations">
+    <Scroll label={`Table of the last ${across}s`}>
       <table>
         <thead>
           <tr>
-            <th class="num">iteration</th>
+            <th class="num">{across}</th>
             <th class="num">seconds</th>
             <th>stages</th>
           </tr>
