@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ActsAnswer, RunDetail, RunsAnswer } from '../../src/dashboard/api.js'
-import { Run } from '../../src/run/index.js'
+import { ActLog, Run } from '../../src/run/index.js'
 import { startChild } from '../support/child.js'
 import { compiledRoom } from '../support/compiled.js'
 import { AskedDashboard } from '../support/dashboard.js'
@@ -85,6 +85,30 @@ test('an act on a run that has finished is refused, and changes none of its file
   const messages = [{ role: 'user', content: 'Hello' }]
   const chat = await asked.post('/api/runs/finished/chat', { model: 'policy', messages, temperature: 1 })
   expect(chat).toMatchObject({ status: 409, text: expect.stringContaining('the run has finished') })
+})
+
+test('each act has its own words, also one of which the events tell nothing', async () => {
+  const directory = join(runs, 'acted')
+  const run = await Run.create(directory, identity({ algorithm: 'grpo', iterations: 9 }, { command: 'rl' }))
+  const log = await ActLog.open(directory)
+  const time = '2026-01-01T00:00:00.000Z'
+  const lr = { act: 'set', option: 'optimizer.lr', value: 0.5 }
+  const temperature = { act: 'set', option: 'temperature', value: 0.25 }
+  // Three at the same moment, and the event of the last one is gone with the log after a checkpoint.
+  for (const act of [lr, temperature, { act: 'drop-prompt', promptId: 'a/0' }]) await log.add({ time, from: 4, act })
+  for (const [text, act] of [
+    ['temperature is 0.25 from iteration 4 on', temperature],
+    ['optimizer.lr is 0.5 from iteration 4 on', lr],
+  ] as const)
+    run.event('act', { text, from: 4, ...act })
+  await log.close()
+  await run.close('stopped')
+  const { acts: found } = await asked.get<ActsAnswer>(acts('acted'))
+  expect(found.map(({ text }) => text)).toEqual([
+    'optimizer.lr is 0.5 from iteration 4 on',
+    'temperature is 0.25 from iteration 4 on',
+    'drop-prompt a/0',
+  ])
 })
 
 test('an act on a run that is not there, or was deleted meanwhile, is refused', async () => {

@@ -85,7 +85,8 @@ function textOf({ events }: RunView, { time, from, act }: ActRecord): string | u
   const at = Date.parse(time)
   const fields = Object.entries({ from, ...act })
   const found = events.find(
-    event => event.kind === 'act' && Date.parse(event.time) >= at && fields.every(([key, value]) => event[key] === value),
+    event =>
+      event.kind === 'act' && Date.parse(event.time) >= at && fields.every(([key, value]) => event[key] === value),
   )
   return typeof found?.text === 'string' ? found.text : undefined
 }

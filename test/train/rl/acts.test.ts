@@ -1,12 +1,16 @@
 /** What acts mean for an iteration: the same for a run, a resumed run and a replay, which read one list. */
 import { expect, test } from 'vitest'
+import { actsInForce } from '../../../src/run/index.js'
 import {
   type Act,
   actedConfig,
   actedKlCoef,
   actSchema,
   droppedRows,
+  knownActs,
+  rowOf,
   settingProblem,
+  settingsOf,
 } from '../../../src/train/rl/acts.js'
 import { configOf } from '../../support/rl.js'
 
@@ -33,6 +37,38 @@ test('a value holds from its iteration on, and the later act wins', () => {
   expect([1, 2].map(iteration => at(iteration).optimizer.lr)).toEqual([config.optimizer.lr, 1e-3])
   // An adaptive controller goes on from the coefficient: it is set once, at its iteration.
   expect([3, 4, 5].map(iteration => actedKlCoef(list, iteration))).toEqual([undefined, 0.4, undefined])
+  // An act that came later, and counts from an earlier iteration on, replaces it.
+  const later = [...list, ...acts([3, { act: 'set', option: 'klController.coef', value: 0.1 }])]
+  expect([3, 4].map(iteration => actedKlCoef(later, iteration))).toEqual([0.1, undefined])
+})
+
+test('a KL coefficient of 0 can be raised again, and a run without a reference has none to raise', () => {
+  const off = acts([1, { act: 'set', option: 'klController.coef', value: 0 }])
+  const settings = (of: typeof config) =>
+    settingsOf(of, { acts: off, iteration: 1, klCoef: 0.1, heldOut: 0 }).find(({ option }) => option.startsWith('kl'))
+  expect(settings(config)).toMatchObject({ value: 0, reason: null })
+  const without = configOf({ ...config, klController: { kind: 'fixed', coef: 0 } })
+  expect(settings(without)?.reason).toMatch('without a reference')
+})
+
+test('what a resume gives an option that people had set counts from there on', () => {
+  const list = acts([2, { act: 'set', option: 'temperature', value: 0.5 }])
+  const change = { from: 1, since: 6 }
+  const changed = actsInForce(list, [
+    { ...change, time: '2026-01-02T00:00:00Z', key: 'temperature', to: 0.9 },
+    { ...change, time: '2026-01-02T00:00:00Z', key: 'optimizer.lr', to: 1e-5 },
+  ])
+  const given = { ...config, temperature: 0.9 }
+  const at = (iteration: number) => actedConfig(given, knownActs(changed), iteration).temperature
+  expect([2, 5, 6, 7].map(at)).toEqual([0.5, 0.5, 0.9, 0.9])
+  expect(changed).toHaveLength(2)
+  // An act after that resume is the later one.
+  const [again] = acts([6, { act: 'set', option: 'temperature', value: 0.7 }])
+  const later = actsInForce(
+    [...list, { ...again!, time: '2026-01-03T00:00:00Z' }],
+    [{ ...change, time: '2026-01-02T00:00:00Z', key: 'temperature', to: 0.9 }],
+  )
+  expect(actedConfig(given, knownActs(later), 6).temperature).toBe(0.7)
 })
 
 test('a prompt is out from its iteration on, in every epoch, until it is back', () => {
@@ -42,6 +78,8 @@ test('a prompt is out from its iteration on, in every epoch, until it is back', 
     [5, { act: 'restore-prompt', promptId: 'a/2' }],
   )
   expect([0, 1, 2, 5].map(iteration => [...droppedRows(list, iteration)])).toEqual([[], ['a'], ['a', 'b'], ['b']])
+  // Visits, and prompts that took the place of dropped groups, are the same row.
+  for (const id of ['a', 'a/3', 'a/3.1', 'a/3/spare', 'a/3/spare.2']) expect(rowOf(id), id).toBe('a')
 })
 
 test('values are checked by the schema of the config, and acts by theirs', () => {
