@@ -20,6 +20,26 @@ export type ChatSource =
   | { readonly path: string; readonly args?: readonly string[] }
   | { readonly run: string; readonly step: number }
 
+/** Of `whetstone serve`. */
+interface ServedLine {
+  readonly choices: readonly {
+    readonly delta?: { readonly content?: string }
+    readonly text?: string
+    readonly finish_reason?: 'stop' | 'length' | null
+  }[]
+  readonly usage?: { readonly completion_tokens: number } | null
+  readonly error?: { readonly message: string }
+}
+
+/** The words of an error that `whetstone serve` answered with. */
+function errorOf(text: string): string {
+  try {
+    return (JSON.parse(text) as { error: { message: string } }).error.message
+  } catch {
+    return text.slice(0, 1000)
+  }
+}
+
 interface Served {
   /** Ends its processes, and removes what was exported for it. */
   readonly end: () => Promise<void>
@@ -36,14 +56,26 @@ export class ChatServers {
     const served = this.#serve(model)
     const url = await served.url
     const { messages, temperature, maxNewTokens = 256 } = request
-    const answer = await fetch(`${url}/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${served.key}` },
-      body: JSON.stringify({ model: 'model', messages, temperature, max_tokens: maxNewTokens, stream: true }),
-      signal,
-    })
-    if (!answer.ok || !answer.body) throw new RequestError(400, (await answer.text()).slice(0, 1000))
+    const ask = (route: string, asked: object): Promise<Response> =>
+      fetch(`${url}${route}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${served.key}` },
+        body: JSON.stringify({
+          ...{ model: 'model', ...asked, temperature, max_tokens: maxNewTokens },
+          ...{ stream: true, stream_options: { include_usage: true } },
+        }),
+        signal,
+      })
+    let answer = await ask('/chat/completions', { messages })
+    let problem = answer.ok ? '' : errorOf(await answer.text())
+    // A model that continues texts is asked as the policy of a run is.
+    if (problem.includes('no chat template')) {
+      answer = await ask('/completions', { prompt: messages.map(({ content }) => content).join('\n') })
+      problem = answer.ok ? '' : errorOf(await answer.text())
+    }
+    if (problem !== '' || !answer.body) throw new RequestError(400, problem)
     let text = ''
+    let finish: 'stop' | 'length' | undefined
     let tokens = 0
     for await (const part of answer.body.pipeThrough(new TextDecoderStream())) {
       text += part
@@ -51,17 +83,16 @@ export class ChatServers {
       text = lines.pop()!
       for (const line of lines) {
         if (!line.startsWith('data: ') || line === 'data: [DONE]') continue
-        const { choices } = JSON.parse(line.slice('data: '.length)) as {
-          choices: { delta?: { content?: string }; finish_reason?: 'stop' | 'length' | null }[]
-        }
+        const { choices, usage, error } = JSON.parse(line.slice('data: '.length)) as ServedLine
+        if (error) throw new RequestError(502, error.message)
         const [choice] = choices
-        if (choice?.delta?.content) {
-          tokens++
-          yield { text: choice.delta.content }
-        }
-        if (choice?.finish_reason) yield { finish: choice.finish_reason, tokens }
+        const part = choice?.delta?.content ?? choice?.text
+        if (part) yield { text: part }
+        if (choice?.finish_reason) finish = choice.finish_reason
+        if (usage) tokens = usage.completion_tokens
       }
     }
+    if (finish) yield { finish, tokens }
   }
 
   async close(): Promise<void> {

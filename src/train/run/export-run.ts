@@ -38,13 +38,16 @@ export async function exportRun(
   const state = join(found.directory, command === 'rl' ? 'actor' : 'model')
   const config = view.config.config as unknown as TrainingConfig & { readonly freezeBackbone?: boolean }
   const { role } = training.plan(config).models[0]
-  const { model: source, lora, adapter, seed, optimizer, freezeBackbone, freezeVision } = config
+  const { model: source, lora, adapter, seed, optimizer, chatTemplate, freezeBackbone, freezeVision } = config
+  // With the chat template that the run was given, as its other models have it.
+  const isGiven = chatTemplate !== undefined && chatTemplate !== 'auto' && chatTemplate !== 'none'
   const model = await loadTrained(
     source,
     {
       ...{ role, what: source, device: 'cpu', gradientCheckpointing: false, seed, lora, adapter },
       dtype: await stateDtype(state),
       optimizer,
+      ...(isGiven ? { texts: join(directory, 'tokenizer') } : {}),
       ...(freezeBackbone === undefined ? {} : { freezeBackbone }),
       ...(freezeVision === undefined ? {} : { freezeVision }),
     },
