@@ -14,7 +14,9 @@ import { fileURLToPath } from 'node:url'
 import { chromiumArguments, chromiumPath as executablePath } from '../../tools/chromium.mjs'
 import { hostile } from './hostile.mjs'
 import { actsOnRows, kinds } from './kinds.mjs'
+import { looks } from './looks.mjs'
 import { otherSites } from './other-sites.mjs'
+import { returns } from './returns.mjs'
 import { acts, hostileTexts, longCurves, openReport, until, walk } from './steps.mjs'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
@@ -41,7 +43,7 @@ try {
   })
   const images = process.argv.includes('--screenshots') ? join(project, 'docs/images') : undefined
   const context = { browser, url, folder, live, images, binary, start, makeHostile, ...places }
-  const all = [walk, acts, hostileTexts, longCurves, openReport, otherSites, actsOnRows, kinds]
+  const all = [walk, looks, returns, acts, hostileTexts, longCurves, openReport, otherSites, actsOnRows, kinds]
   const named = process.argv.slice(2).filter(argument => !argument.startsWith('--'))
   const wrong = named.filter(name => !all.some(step => step.name === name))
   if (wrong.length > 0) throw new Error(`there is no step ${wrong}: ${all.map(step => step.name).join(', ')}`)

@@ -1,8 +1,9 @@
 /** What the page works out itself, without a browser. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { SampleRow } from '../../src/dashboard/api.js'
 import { readAddress, writeAddress } from '../../src/dashboard/page/address.js'
 import { number, withoutCommonPath } from '../../src/dashboard/page/format.js'
+import { askOn, happened } from '../../src/dashboard/page/happened.js'
 import { conditionValue, matches, withCondition } from '../../src/dashboard/page/where.js'
 import { question } from '../../src/dashboard/question.js'
 import { SampleColumns } from '../../src/dashboard/samples/columns.js'
@@ -83,6 +84,34 @@ test('an address says what is shown, whatever a run is called', () => {
   }
   for (const unknown of ['', '#', '#/run', '#/run/a/nothing', '#/what?'])
     expect(readAddress(unknown).page, unknown).toBe('runs')
+})
+
+test('what happens while a view waits for its answer is asked for after it', async () => {
+  vi.useFakeTimers()
+  try {
+    const answers: (() => void)[] = []
+    const stop = askOn(['metrics'], () => new Promise(resolve => answers.push(resolve)))
+    expect(answers).toHaveLength(1)
+    for (const _ of [1, 2]) {
+      happened('metrics')
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    happened('samples')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(answers).toHaveLength(1)
+    answers[0]!()
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(answers).toHaveLength(2)
+    answers[1]!()
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(answers).toHaveLength(2)
+    stop()
+    happened('metrics')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(answers).toHaveLength(2)
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('numbers, questions and paths are short', () => {

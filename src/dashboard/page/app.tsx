@@ -52,19 +52,28 @@ export function App() {
       return
     }
     const out = () => setSession('out')
+    const enter = () => void signIn().then(setSession)
+    // A new token in the address of a page that is open already does not load it again.
+    const onHash = () => hasToken() && enter()
     addEventListener('whetstone-login', out)
-    void signIn().then(setSession)
-    return () => removeEventListener('whetstone-login', out)
+    addEventListener('hashchange', onHash)
+    enter()
+    return () => {
+      removeEventListener('whetstone-login', out)
+      removeEventListener('hashchange', onHash)
+    }
   }, [])
   if (session === 'signing in') return <p class="note">Signing in</p>
   if (session === 'out') return <Login onIn={() => setSession('in')} />
   return <Frame />
 }
 
+const hasToken = (): boolean => location.hash.startsWith('#token=')
+
 /** With the token behind the `#`, which then leaves the address; else with the cookie of an earlier visit. */
 async function signIn(): Promise<'in' | 'out'> {
-  const token = new URLSearchParams(location.hash.slice(1)).get('token')
-  if (token === null) return 'in'
+  if (!hasToken()) return 'in'
+  const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
   history.replaceState(null, '', location.pathname)
   return await post('POST /api/login', {}, { token }).then(
     () => 'in' as const,

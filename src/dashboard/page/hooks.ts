@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { LiveEvent, Routes } from '../api.js'
 import { type Address, readAddress, writeAddress } from './address.js'
 import { AnswerError, type GetRoute, get, pathOf, type Question } from './client.js'
-import { liveVersion, watchLive } from './live.js'
+import { askOn } from './happened.js'
 
 export function useAddress(): Address {
   const [address, setAddress] = useState(() => readAddress(location.hash))
@@ -48,15 +48,7 @@ export function useAnswer<R extends GetRoute>(
   useEffect(() => {
     if (key === undefined) return
     const abort = new AbortController()
-    let isBusy = false
-    let isDue = false
-    // A server that is slower than the events is asked one question at a time.
-    const ask = async (): Promise<void> => {
-      if (isBusy) {
-        isDue = true
-        return
-      }
-      isBusy = true
+    const stop = askOn(on, async () => {
       try {
         const answer = await get(asked.current!, abort.signal)
         if (!abort.signal.aborted) setState({ key, answer })
@@ -65,20 +57,7 @@ export function useAnswer<R extends GetRoute>(
         if (error instanceof AnswerError && error.status === 401) dispatchEvent(new Event('whetstone-login'))
         const message = error instanceof Error ? error.message : String(error)
         setState(before => ({ ...before, key, error: message }))
-      } finally {
-        isBusy = false
-        if (isDue && !abort.signal.aborted) {
-          isDue = false
-          void ask()
-        }
       }
-    }
-    void ask()
-    let known = liveVersion(on)
-    const stop = watchLive(() => {
-      const now = liveVersion(on)
-      if (now !== known) void ask()
-      known = now
     })
     return () => {
       stop()

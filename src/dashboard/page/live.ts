@@ -1,46 +1,53 @@
-/** Server-sent events: how often each kind of thing has happened, told to views at most once in half a second. */
+/** Server-sent events: what changed in the run that is shown, and in the list. */
 import type { LiveEvent } from '../api.js'
+import { everythingHappened, happened } from './happened.js'
 
-const counts: Record<LiveEvent['kind'], number> = { runs: 0, run: 0, metrics: 0, samples: 0, acts: 0 }
-const watchers = new Set<() => void>()
-let isTelling = false
+const retryMs = 3000
 
-const restMs = 500
-
-/** Changes when one of these kinds has happened. */
-export const liveVersion = (kinds: readonly LiveEvent['kind'][]): number =>
-  kinds.reduce((sum, kind) => sum + counts[kind], 0)
-
-export function watchLive(watcher: () => void): () => void {
-  watchers.add(watcher)
-  return () => watchers.delete(watcher)
-}
-
-/** Listens to one run, or to the list alone. `onState` hears whether the server is there. */
+/**
+ * Listens to one run, or to the list alone. `onState` hears whether the server is there. A browser has six connections to a server, for all
+ * its tabs: a tab that nobody sees gives back the one that events come by, so that a seventh tab opens too.
+ */
 export function listen(run: string | undefined, onState: (isOpen: boolean) => void): () => void {
-  const opened = new EventSource(run === undefined ? '/api/events' : `/api/events?run=${encodeURIComponent(run)}`)
+  const path = run === undefined ? '/api/events' : `/api/events?run=${encodeURIComponent(run)}`
+  let source: EventSource | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
   let wasLost = false
-  opened.onopen = () => {
-    onState(true)
-    // What happened while it was away is not told again.
-    if (wasLost) for (const kind of Object.keys(counts) as LiveEvent['kind'][]) happened(kind)
-    wasLost = false
+  const close = (): void => {
+    clearTimeout(timer)
+    source?.close()
+    source = undefined
   }
-  opened.onerror = () => {
-    wasLost = true
-    onState(false)
+  const open = (): void => {
+    close()
+    const opened = new EventSource(path)
+    source = opened
+    opened.onopen = () => {
+      onState(true)
+      // What happened while it was away is not told again.
+      if (wasLost) everythingHappened()
+      wasLost = false
+    }
+    opened.onerror = () => {
+      wasLost = true
+      onState(false)
+      if (opened.readyState !== EventSource.CLOSED) return
+      // A browser does not try again after a refusal. What views ask for now says why: a server that was started anew has another token.
+      everythingHappened()
+      timer = setTimeout(open, retryMs)
+    }
+    opened.onmessage = ({ data }: MessageEvent<string>) => happened((JSON.parse(data) as LiveEvent).kind)
   }
-  opened.onmessage = ({ data }: MessageEvent<string>) => happened((JSON.parse(data) as LiveEvent).kind)
-  return () => opened.close()
-}
-
-/** The page itself changed something, such as a flag. */
-export function happened(kind: LiveEvent['kind']): void {
-  counts[kind]++
-  if (isTelling) return
-  isTelling = true
-  setTimeout(() => {
-    isTelling = false
-    for (const watcher of [...watchers]) watcher()
-  }, restMs)
+  const onVisibility = (): void => {
+    if (document.hidden) {
+      wasLost = true
+      close()
+    } else open()
+  }
+  if (!document.hidden) open()
+  document.addEventListener('visibilitychange', onVisibility)
+  return () => {
+    document.removeEventListener('visibilitychange', onVisibility)
+    close()
+  }
 }

@@ -110,6 +110,13 @@ function ticks(at: readonly (number | null)[], text: (value: number) => string):
   return at.map(value => (value === null ? '' : value.toFixed(digits)))
 }
 
+/** One value makes no line, such as that of the first evaluation. */
+const isAlone = (u: uPlot, line: number): boolean => {
+  let known = 0
+  for (const value of u.data[line]!) if (value !== null && value !== undefined) known++
+  return known === 1
+}
+
 function optionsOf(
   latest: { readonly current: ChartProps },
   width: number,
@@ -128,12 +135,12 @@ function optionsOf(
       bands.push({ series: [at, at + 1], fill: faint(rgb, 0.16) })
     }
     if (raw) lines.push({ stroke: faint(rgb, 0.3), width: 1, points: { show: false }, spanGaps: true, label: 'raw' })
-    lines.push({ stroke: rgb, width: 1.6, points: { show: false }, spanGaps: true, label })
+    lines.push({ stroke: rgb, width: 1.6, points: { show: isAlone, size: 5, fill: rgb }, spanGaps: true, label })
   }
   const axis = { stroke: colour('dim'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false } }
   const font = '11px system-ui, sans-serif'
   return {
-    ...{ width, height, bands, legend: { show: false }, padding: [8, 8, 0, 0] },
+    ...{ width, height, bands, legend: { show: false }, padding: [8, 16, 0, 0] },
     series: [{}, ...lines],
     scales: { x: { time: false }, y: scale === 'log' ? { distr: 3, log: 10 } : { range: around } },
     axes: [

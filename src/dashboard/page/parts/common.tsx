@@ -66,10 +66,7 @@ export function Words({ text, limited }: { readonly text: string; readonly limit
 export function CopyButton({ label, text }: { readonly label: string; readonly text: () => string }) {
   const [said, setSaid] = useState(label)
   const copy = async (): Promise<void> => {
-    const isCopied = await navigator.clipboard.writeText(text()).then(
-      () => true,
-      () => false,
-    )
+    const isCopied = await copied(text())
     setSaid(isCopied ? 'Copied' : 'The browser does not allow it')
     setTimeout(() => setSaid(label), 2000)
   }
@@ -78,6 +75,26 @@ export function CopyButton({ label, text }: { readonly label: string; readonly t
       {said}
     </button>
   )
+}
+
+/** Browsers give the clipboard to pages of this machine and of TLS; at another address there is the older way, through a selection. */
+async function copied(text: string): Promise<boolean> {
+  // Undefined at such an address, whatever its type says.
+  const clipboard = navigator.clipboard as Clipboard | undefined
+  if (clipboard)
+    return await clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    )
+  const area = document.createElement('textarea')
+  area.value = text
+  document.body.append(area)
+  area.select()
+  try {
+    return document.execCommand('copy')
+  } finally {
+    area.remove()
+  }
 }
 
 /** What an act answered, or why it was refused. */

@@ -6,7 +6,8 @@ import { positive, smoothed } from '../charts/smooth.js'
 import { seriesColour } from '../charts/theme.js'
 import { get } from '../client.js'
 import { count } from '../format.js'
-import { liveVersion, watchLive } from '../live.js'
+import { askOn } from '../happened.js'
+import { changes } from './runs-metrics.js'
 
 export interface Settings {
   readonly range: Range | undefined
@@ -91,26 +92,16 @@ function useCurves({ runs, metric, range, isSeen }: CurvesAsked) {
   useEffect(() => {
     if (!isSeen) return
     const abort = new AbortController()
-    let isBusy = false
-    const ask = async (): Promise<void> => {
-      if (isBusy) return
-      isBusy = true
-      const query = { metrics: metric, points: mostPoints, ...range }
-      const route = 'GET /api/runs/:run/curves'
+    const query = { metrics: metric, points: mostPoints, ...range }
+    const route = 'GET /api/runs/:run/curves'
+    const stop = askOn(changes(runs), async () => {
       try {
         const answers = await Promise.all(runs.map(run => get({ route, parts: { run }, query }, abort.signal)))
         if (!abort.signal.aborted) setState({ curves: answers.map(({ curves }) => curves[0]) })
       } catch (error) {
-        if (!abort.signal.aborted) setState({ error: error instanceof Error ? error.message : String(error) })
-      } finally {
-        isBusy = false
+        const message = error instanceof Error ? error.message : String(error)
+        if (!abort.signal.aborted) setState(before => ({ ...before, error: message }))
       }
-    }
-    void ask()
-    let known = liveVersion(['metrics'])
-    const stop = watchLive(() => {
-      if (liveVersion(['metrics']) !== known) void ask()
-      known = liveVersion(['metrics'])
     })
     return () => {
       stop()

@@ -1,8 +1,8 @@
 /** The metrics of one run or of several: each name once, with what is known of it. */
 import { useEffect, useState } from 'preact/hooks'
-import type { MetricInfo } from '../../api.js'
+import type { LiveEvent, MetricInfo } from '../../api.js'
 import { get } from '../client.js'
-import { liveVersion, watchLive } from '../live.js'
+import { askOn } from '../happened.js'
 
 interface RunsMetrics {
   readonly metrics: readonly MetricInfo[] | undefined
@@ -10,11 +10,15 @@ interface RunsMetrics {
   readonly error: string | undefined
 }
 
+/** The events of new points. A page hears of the metrics of the run that it listens to, and of the steps of all runs. */
+export const changes = (runs: readonly string[]): readonly LiveEvent['kind'][] =>
+  runs.length === 1 ? ['metrics'] : ['metrics', 'run']
+
 export function useRunsMetrics(runs: readonly string[]): RunsMetrics {
   const [state, setState] = useState<RunsMetrics>({ metrics: undefined, across: 'step', error: undefined })
   useEffect(() => {
     let isShown = true
-    const ask = async (): Promise<void> => {
+    const stop = askOn(changes(runs), async () => {
       try {
         const route = 'GET /api/runs/:run/metrics'
         const answers = await Promise.all(runs.map(run => get({ route, parts: { run } })))
@@ -24,12 +28,6 @@ export function useRunsMetrics(runs: readonly string[]): RunsMetrics {
       } catch (error) {
         if (isShown) setState(before => ({ ...before, error: error instanceof Error ? error.message : String(error) }))
       }
-    }
-    void ask()
-    let known = liveVersion(['metrics'])
-    const stop = watchLive(() => {
-      if (liveVersion(['metrics']) !== known) void ask()
-      known = liveVersion(['metrics'])
     })
     return () => {
       isShown = false

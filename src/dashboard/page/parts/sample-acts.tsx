@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { ActRequest, Flag, SampleDetail } from '../../api.js'
 import { post } from '../client.js'
+import { happened } from '../happened.js'
 import { useAnswer } from '../hooks.js'
-import { happened } from '../live.js'
 import { Says, useSaid } from './common.js'
 
 interface ActsProps {
