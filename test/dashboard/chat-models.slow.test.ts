@@ -1,5 +1,5 @@
 /** A chat with models that a run has written and with the one it started from: each is asked as the run asks its policy. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ChatLine } from '../../src/dashboard/api.js'
@@ -13,12 +13,20 @@ const runs = temporaryDirectory()
 let dashboard: Dashboard
 
 beforeAll(async () => {
-  // It has no chat template.
   const model = await modelDirectory(1, { context: 96 })
+  rmSync(join(model, 'chat_template.jinja'))
   const shared = { model, device: 'cpu', loggers: [], seed: 1 } as const
   const output = join(runs, 'sft')
   await sft({
-    ...{ ...shared, output, lora: { rank: 4 }, keep: 'adapters', optimizer: { lr: 0.05 }, epochs: 3 },
+    ...{
+      ...shared,
+      output,
+      chatTemplate: 'none',
+      lora: { rank: 4 },
+      keep: 'adapters',
+      optimizer: { lr: 0.05 },
+      epochs: 3,
+    },
     data: Array.from({ length: 8 }, (_, i) => ({ prompt: `Question ${i}:`, completion: 'aeiou aeiou' })),
   })
   const data = Array.from({ length: 4 }, (_, i) => ({ prompt: `Question ${i}:` }))
