@@ -15,7 +15,7 @@ let dashboard: Dashboard
 beforeAll(async () => {
   const model = await modelDirectory(1, { context: 96 })
   rmSync(join(model, 'chat_template.jinja'))
-  const shared = { model, device: 'cpu', loggers: [], seed: 1 } as const
+  const shared = { model, device: 'cpu' as const, loggers: [], seed: 1 }
   const output = join(runs, 'sft')
   await sft({
     ...{

@@ -103,7 +103,8 @@ test('each act has its own words, also one of which the events tell nothing', as
     run.event('act', { text, from: 4, ...act })
   await log.close()
   await run.close('stopped')
-  const { acts: found } = await asked.get<ActsAnswer>(acts('acted'))
+  const { acts: found, settings } = await asked.get<ActsAnswer>(acts('acted'))
+  expect(settings.find(({ option }) => option === 'optimizer.lr')?.value).toBe(0.5)
   expect(found.map(({ text }) => text)).toEqual([
     'optimizer.lr is 0.5 from iteration 4 on',
     'temperature is 0.25 from iteration 4 on',

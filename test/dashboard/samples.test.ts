@@ -1,3 +1,4 @@
+import { appendFileSync, cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type {
@@ -8,9 +9,12 @@ import type {
   SamplesAnswer,
   TokensAnswer,
 } from '../../src/dashboard/api.js'
+import { Run } from '../../src/run/index.js'
 import { AskedDashboard } from '../support/dashboard.js'
 import { temporaryDirectory } from '../support/files.js'
 import { smallRun, start } from '../support/rl.js'
+import { identity } from '../support/run.js'
+import { tokenizer, tokenizerPath } from '../support/tokenizers.js'
 
 let asked: AskedDashboard
 const runs = temporaryDirectory()
@@ -96,4 +100,41 @@ test('flags and preferences are kept, filtered by and exported', async () => {
   expect(JSON.parse(exported.text)).toMatchObject({ chosen: expect.stringContaining(second!.response) })
   const other = (await samples('where=iteration%3D1')).rows.find(({ promptId }) => promptId !== first!.promptId)!
   expect((await asked.post('/api/runs/rl/pairs', { ...pair, second: other.id })).status).toBe(400)
+})
+
+test('an answer without text is in no pair, because no training on preferences would take it', async () => {
+  const directory = join(runs, 'silent')
+  const run = await Run.create(directory, identity({ algorithm: 'grpo' }, { command: 'rl' }))
+  cpSync(tokenizerPath, join(directory, 'tokenizer'), { recursive: true })
+  const [promptId, promptIds] = ['row/0', Int32Array.of(20, 21)]
+  await run.journal.append(0, { kind: 'prompt', promptId, ids: promptIds })
+  // The first one ends at once.
+  for (const [sample, responseIds] of [[tokenizer.eosId!], [30, 31, tokenizer.eosId!]].entries())
+    await run.journal.append(0, {
+      ...{ kind: 'outcome', promptId, sample, of: 'completed', requestId: 'r', seed: 1, promptIds },
+      ...{
+        responseIds: Int32Array.from(responseIds),
+        finishReason: 'stop',
+        logprobs: {},
+        policyVersion: 0,
+        versions: [],
+      },
+      timings: { startedMs: 0, finishedMs: 1, preemptions: 0 },
+    })
+  await run.close('stopped')
+  await asked.indexed('silent', 2)
+  const [silent, said] = ['0.0.row/0', '0.1.row/0'] as const
+  for (const [first, second] of [
+    [silent, said],
+    [said, silent],
+  ])
+    expect(await asked.post('/api/runs/silent/pairs', { first, second, better: 'first' })).toMatchObject({
+      ...{ status: 400, text: expect.stringContaining(`${silent} has no text`) },
+    })
+  // Another program may have written it.
+  const pair = { time: new Date().toISOString(), pair: [silent, said], better: 'second' }
+  appendFileSync(join(directory, 'flags.jsonl'), `${JSON.stringify(pair)}\n`)
+  expect((await asked.get<FlagsAnswer>('/api/runs/silent/flags')).pairs).toHaveLength(1)
+  const exported = await asked.ask('/api/runs/silent/export?what=pairs', { headers: asked.token })
+  expect(exported).toMatchObject({ status: 200, text: '' })
 })

@@ -1,6 +1,6 @@
 /** Acts: what was done to a run, and requests that go to the run itself. */
 import { z } from 'zod'
-import { type ActRecord, askRun, RunError, type RunView, readActs } from '../../run/index.js'
+import { type ActRecord, actsInForce, askRun, RunError, type RunView, readActs } from '../../run/index.js'
 import { type ActsAnswer, type ChangeableOption, changeableOptions } from '../api.js'
 import { isListening } from '../control.js'
 import { RequestError } from '../errors.js'
@@ -24,12 +24,13 @@ export const actsRoute: Handler = async ({ catalog, rewards }, { parts }): Promi
   const changeable: readonly ChangeableOption[] = changeableOptions[isRl ? 'rl' : 'rows']
   const reason = await whyDeaf(directory, view)
   const state = reason === null ? await stateOf(directory) : undefined
+  const inForce = actsInForce(records, view.config.changes)
   return {
     listening: state !== undefined,
     reason: reason ?? (state ? null : 'the run does not answer now: it may be in a long step'),
     state: state?.state ?? null,
     unit: isRl ? 'iteration' : 'step',
-    settings: state?.settings ?? changeable.map(option => settingOf(view, option, reason)),
+    settings: state?.settings ?? changeable.map(option => settingOf(view, inForce, { option, reason })),
     droppedPrompts: state?.droppedPrompts ?? [],
     acts: records.map(({ time, from, act }) => ({
       time,
@@ -91,10 +92,17 @@ function textOf({ events }: RunView, { time, from, act }: ActRecord): string | u
   return typeof found?.text === 'string' ? found.text : undefined
 }
 
-function settingOf(view: RunView, option: ChangeableOption, reason: string | null) {
-  const value = option
+/** Of a run that does not answer: what was set last, or its config. */
+function settingOf(
+  view: RunView,
+  acts: readonly ActRecord[],
+  { option, reason }: { option: ChangeableOption; reason: string | null },
+) {
+  const set = acts.findLast(({ act }) => act.act === 'set' && act.option === option)
+  const given = option
     .split('.')
     .reduce<unknown>((found, key) => (found as Record<string, unknown> | undefined)?.[key], view.config.config)
+  const value = set?.act.value ?? given
   return { option, value: typeof value === 'number' ? value : null, help: '', reason: reason ?? '' }
 }
 

@@ -36,12 +36,19 @@ export const flagRoute: Handler = async ({ catalog, flagsOf }, exchange): Promis
   return flags.answer()
 }
 
-export const pairRoute: Handler = async ({ catalog, flagsOf }, exchange): Promise<FlagsAnswer> => {
+export const pairRoute: Handler = async (served, exchange): Promise<FlagsAnswer> => {
+  const { catalog, flagsOf } = served
   const { directory } = await catalog.run(exchange.parts.run!)
   const pair = await checkedBody(exchange, pairSchema)
   const [first, second] = [parseSampleId(pair.first), parseSampleId(pair.second)]
   if (first.promptId !== second.promptId || pair.first === pair.second)
     throw new RequestError(400, 'a pair is two samples of one prompt')
+  if (pair.better !== null) {
+    const samples = await samplesOf(served, directory, [pair.first, pair.second])
+    for (const one of [pair.first, pair.second])
+      if (!hasText(samples.get(one)))
+        throw new RequestError(400, `sample ${one} has no text, and a training on preferences needs the text of both`)
+  }
   const flags = flagsOf(directory)
   await flags.prefer(pair)
   return flags.answer()
@@ -63,7 +70,9 @@ export const exportRoute: Handler = async (served, exchange) => {
         })
       : pairs.flatMap(({ chosen, rejected }) => {
           const [better, worse] = [samples.get(chosen), samples.get(rejected)]
-          return better && worse ? [{ prompt: promptOf(better), chosen: better.answer, rejected: worse.answer }] : []
+          return better && worse && hasText(better) && hasText(worse)
+            ? [{ prompt: promptOf(better), chosen: better.answer, rejected: worse.answer }]
+            : []
         })
   exchange.bytes(200, Buffer.from(rows.map(row => `${JSON.stringify(row)}\n`).join('')), {
     'content-type': 'application/jsonl; charset=utf-8',
@@ -81,6 +90,14 @@ async function samplesOf(
   const asked = { where: '', search: '', ids: [...new Set(ids)], limit: ids.length, flags: new Map() }
   const { samples } = await service.ask('selected', asked)
   return new Map(samples.map(sample => [sample.id, sample]))
+}
+
+/** Whether a training on preferences can take its answer: a row without text is a bad one. */
+function hasText(sample: SelectedSample | undefined): boolean {
+  if (!sample) return false
+  const { answer } = sample
+  if (typeof answer === 'string') return answer.trim() !== ''
+  return answer.some(({ role, content }) => role === 'assistant' && String(content).trim() !== '')
 }
 
 const promptOf = ({ messages, promptText }: SelectedSample): ExportedSample['prompt'] => messages ?? promptText
