@@ -1,8 +1,9 @@
 /** The other ranks' side of a job: they hold models and do what the controller asks. */
 import { connect, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
 import { type ProcessGroup, Pulse, type Store } from '../tensor/index.js'
-import { RankError } from './errors.js'
+import { LostConnectionError, RankError } from './errors.js'
 import { type Handler, type Handlers, Peer } from './peer.js'
 import { defaultLimitMs, identityOf, type RankOptions } from './rank.js'
 import { RankEngines } from './rank-engines.js'
@@ -19,6 +20,9 @@ export interface ServeOptions extends RankOptions {
   /** Called with the connection to the controller, to watch over it. */
   readonly onConnected?: (controller: Peer) => void
 }
+
+/** How long the reason of a lost connection may be on its way, in milliseconds. */
+const hearingMs = 300
 
 const invitationSchema = z.strictObject({
   host: z.string(),
@@ -42,16 +46,27 @@ export async function serveRank(options: ServeOptions): Promise<void> {
     stalls.watching(op, served.handlerOf(op)),
   )
   options.onConnected?.(peer)
-  const pulse = controllerPulse(invitation, { rank, limitMs, onLost: error => peer.fail(error) })
+  let heard = (_: Error): void => {}
+  const said = new Promise<Error>(resolve => {
+    heard = resolve
+  })
+  const onLost = (error: Error): void => {
+    heard(error)
+    peer.fail(error)
+  }
+  const pulse = controllerPulse(invitation, { rank, limitMs, onLost })
   try {
     await peer.ask('hello', { token: invitation.token, ...identityOf(options) })
     await Promise.race([served.ended, stalls.found, new Promise<never>((_, reject) => peer.onLost(reject))])
     pulse.close()
   } catch (error) {
-    // The pulse stays: it ends this process where that cannot end by itself.
-    pulse.say(`${(error as Error).message}\n`)
     served.abort(error as Error)
-    throw error
+    // A controller that gives up closes both connections, and says why on the one of the pulse.
+    const isSilent = error instanceof LostConnectionError
+    const why = isSilent ? await Promise.race([said, wait(hearingMs, error)]) : (error as Error)
+    // The pulse stays: it ends this process where that cannot end by itself.
+    pulse.say(`${why.message}\n`)
+    throw why
   } finally {
     stalls.close()
     served.close()
