@@ -92,7 +92,12 @@ try {
   for (const name of readdirSync(target)) if (name !== node) rmSync(join(target, name), { recursive: true })
   if (!existsSync(join(target, node))) {
     console.error('Compressing Node')
-    compress(`xz -6 -T0 -c '${process.execPath}'`, join(target, node))
+    const program = join(staging, 'node')
+    cpSync(process.execPath, program)
+    // Names for debuggers are a tenth of it; without binutils they travel too.
+    spawnSync('strip', [program])
+    compress(`xz -6 -T0 -c '${program}'`, join(target, node))
+    rmSync(program)
   }
   console.error('Compressing the rest')
   // Of two checkouts most files are equal, and a large window sees it.
