@@ -5,6 +5,7 @@
 import { chmod, open, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { isMainThread } from 'node:worker_threads'
 import { runPaths } from './paths.js'
 
 /** Longer paths do not fit into the address of a socket. */
@@ -37,7 +38,8 @@ export class ControlSocket {
       converse(socket, handle)
     })
     server.maxConnections = mostConnections
-    const before = process.umask(0o177)
+    // A worker thread cannot change the mask of its process; there `chmod` alone has to do.
+    const before = isMainThread ? process.umask(0o177) : undefined
     const listening = new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen(address, () => {
@@ -46,7 +48,7 @@ export class ControlSocket {
       })
     })
     // The socket exists as soon as `listen` returns.
-    process.umask(before)
+    if (before !== undefined) process.umask(before)
     try {
       await listening
       await chmod(path, 0o600)

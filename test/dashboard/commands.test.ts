@@ -6,6 +6,7 @@ import { picture } from '../../src/cli/watch.js'
 import type { SampleRow, SamplesAnswer, TokensAnswer } from '../../src/dashboard/api.js'
 import { SampleView } from '../../src/dashboard/index.js'
 import { Run } from '../../src/run/index.js'
+import { saveTrajectories } from '../../src/train/rl/trajectories.js'
 import { cli } from '../support/cli.js'
 import { AskedDashboard } from '../support/dashboard.js'
 import { jsonLines, temporaryDirectory } from '../support/files.js'
@@ -87,6 +88,12 @@ test('the picture of a run fits into terminals of any width', async () => {
     expect(lines.filter(line => /^(best|worst): /.test(line))).toHaveLength(2)
   }
   await samples.close()
+})
+
+test('an iteration that trained on nothing saves no trajectory, and no empty line', async () => {
+  const at = temporaryDirectory()
+  await saveTrajectories({ run: at, iteration: 7, experiences: [], logprobs: [], temperature: 1, count: 3 })
+  expect(readFileSync(join(at, 'trajectories/000007.jsonl'), 'utf8')).toBe('')
 })
 
 test('saved trajectories have the numbers that are derived from the journal', async () => {

@@ -50,9 +50,9 @@ export async function saveTrajectories({ run, iteration, experiences, logprobs, 
   const path = trajectoryPath(run, iteration)
   const lines = experiences
     .slice(0, rest.count)
-    .map((one, place) => JSON.stringify(trajectoryOf(one, { iteration, logprobs: logprobs[place], ...rest })))
+    .map((one, place) => `${JSON.stringify(trajectoryOf(one, { iteration, logprobs: logprobs[place], ...rest }))}\n`)
   await makeDirectory(dirname(path))
-  await writeFileAtomic(path, `${lines.join('\n')}\n`)
+  await writeFileAtomic(path, lines.join(''))
 }
 
 function trajectoryOf(
