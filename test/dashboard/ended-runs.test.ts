@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ActsAnswer, RunDetail, RunsAnswer } from '../../src/dashboard/api.js'
-import { ActLog, Run } from '../../src/run/index.js'
+import { ActLog, ControlSocket, Run } from '../../src/run/index.js'
 import { startChild } from '../support/child.js'
 import { compiledRoom } from '../support/compiled.js'
 import { AskedDashboard } from '../support/dashboard.js'
@@ -85,6 +85,25 @@ test('an act on a run that has finished is refused, and changes none of its file
   const messages = [{ role: 'user', content: 'Hello' }]
   const chat = await asked.post('/api/runs/finished/chat', { model: 'policy', messages, temperature: 1 })
   expect(chat).toMatchObject({ status: 409, text: expect.stringContaining('the run has finished') })
+})
+
+test('a run that ends before it has answered says so, for an act and for a chat', async () => {
+  const directory = join(runs, 'ending')
+  const run = await Run.create(directory, identity({ algorithm: 'grpo', iterations: 1 }, { command: 'rl' }))
+  // The first one hears nothing, the second one the beginning.
+  let heard = 0
+  const socket = await ControlSocket.listen(directory, async (request, send) => {
+    if ((request as { ask?: string }).ask === 'chat' && heard++ > 0) send({ text: 'The answer is' })
+  })
+  expect(await refused('ending', { act: 'pause' })).toEqual({ status: 409, error: 'the run ended before it answered' })
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const chat = async () =>
+    (await asked.post('/api/runs/ending/chat', { model: 'policy', messages, temperature: 1 })).text.trim().split('\n')
+  const error = JSON.stringify({ error: 'the model ended before its answer did' })
+  expect(await chat()).toEqual([error])
+  expect(await chat()).toEqual([JSON.stringify({ text: 'The answer is' }), error])
+  await socket?.close()
+  await run.close('stopped')
 })
 
 test('each act has its own words, also one of which the events tell nothing', async () => {
