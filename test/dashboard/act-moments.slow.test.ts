@@ -1,9 +1,9 @@
-/** Acts at moments that are hard: while iterations are made again after a crash, two at once, while the engine sleeps. */
+/** Acts where it is hard: while iterations are made again after a crash, two at once, while the engine sleeps, on rows with a weight. */
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
-import { askRun } from '../../src/run/index.js'
+import { askRun, Run } from '../../src/run/index.js'
 import { replayRl } from '../../src/train/index.js'
 import { temporaryDirectory } from '../support/files.js'
 import { finalWeights, metricLines, smallRun, start } from '../support/rl.js'
@@ -91,4 +91,35 @@ test('a policy whose engine sleeps between iterations answers a chat, and trains
   await ask(asked, { act: 'resume' })
   expect(await training).toMatchObject({ outcome: 'finished' })
   expect(finalWeights(asked).equals(finalWeights(alone))).toBe(true)
+})
+
+test('a row that an epoch visits more than once is dropped with all its visits, and one row stays', async () => {
+  const output = join(runs, 'weighted')
+  const rows = await smallRun({ seed: 5, prompts: 3 })
+  const data = [{ path: String(rows.data), weight: 2 }]
+  const training = start({ ...options, data, output })
+  await paused(output)
+  const view = await Run.read(output)
+  const found = new Set<string>()
+  for (const iteration of await view.journal.iterations())
+    for (const { record } of await view.journal.read(iteration))
+      if (record.kind === 'prompt') found.add(String(record.promptId))
+  const promptId = [...found][0]!
+  const { from } = (await ask(output, { act: 'drop-prompt', promptId })) as { from: number }
+  const row = promptId.replace(/[+/].*$/, '')
+  expect(await ask(output, { act: 'drop-prompt', promptId: `${row}+1/0` })).toEqual({
+    error: `prompt ${row} is dropped already`,
+  })
+  await ask(output, { act: 'drop-prompt', promptId: 'another/0' })
+  expect(await ask(output, { act: 'drop-prompt', promptId: 'a-third/0' })).toEqual({
+    error: 'the run would have no prompt left',
+  })
+  await ask(output, { act: 'resume' })
+  await training
+  const drawn: string[] = []
+  for (let iteration = from; iteration < 12; iteration++)
+    for (const { record } of await view.journal.read(iteration))
+      if (record.kind === 'prompt') drawn.push(String(record.promptId))
+  expect(drawn).toHaveLength(2 * (12 - from))
+  expect(drawn.filter(id => id.startsWith(row))).toEqual([])
 })

@@ -107,9 +107,18 @@ export function droppedRows(acts: Acts, iteration: number): ReadonlySet<string> 
   return rows
 }
 
-/** The row of a prompt: its id without the epoch and the visit, and without what marks one that took the place of another. */
+/**
+ * The row of a prompt: its id without the epoch and the visit, without what marks one that took the place of another, and without the number
+ * that it has where a weight makes an epoch visit its row more than once.
+ */
 export function rowOf(id: string): string {
-  return id.replace(/\/\d+(\/spare)?(\.\d+)?$/, '')
+  return id.replace(/\/\d+(\/spare)?(\.\d+)?$/, '').replace(/\+\d+$/, '')
+}
+
+/** How many rows there are at least, of so many visits in an epoch. */
+export function fewestRows(visits: number, data: RlConfig['data']): number {
+  const weights = [data].flat().map(source => (typeof source === 'string' ? 1 : (source.weight ?? 1)))
+  return Math.floor(visits / weights.reduce((most, weight) => Math.max(most, Math.ceil(weight)), 1))
 }
 
 /** Without the groups of samples that were dropped: a group whose samples are compared with each other is there whole or not at all. */

@@ -20,7 +20,7 @@ import { type StepRates, stepRates } from '../config/common.js'
 import { watchDiagnoses } from '../run/diagnosed.js'
 import { exportModel } from '../run/export-model.js'
 import { MetricSummaries, type MetricSummary, type TrainProgress } from '../run/progress.js'
-import { actedConfig, actedKlCoef, droppedRows, withoutDroppedSamples } from './acts.js'
+import { actedConfig, actedKlCoef, droppedRows, fewestRows, withoutDroppedSamples } from './acts.js'
 import { answerChat } from './chat-request.js'
 import { objectiveOptionsOf, oldLogprobsOf, type RlConfig, updatesPerIteration } from './config.js'
 import { checkGap, OtherWeightsError, samplingOf } from './engine-gap.js'
@@ -111,7 +111,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   const control = await openRlControl({
     run,
     config,
-    rows: prompts.size,
+    rows: fewestRows(prompts.size, config.data),
     heldOut: heldOut.length,
     klCoef: () => maker.klCoef,
     batched: before.batched,

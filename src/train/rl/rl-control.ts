@@ -18,7 +18,7 @@ import type { RlConfig } from './config.js'
 interface RlControlOptions {
   readonly run: Run
   readonly config: RlConfig
-  /** Rows that prompts are drawn from, and held-out prompts. */
+  /** Rows that prompts are drawn from, at least, and held-out prompts. */
   readonly rows: number
   readonly heldOut: number
   /** The coefficient of now. */

@@ -4,6 +4,7 @@ import type { DataCursor, ExampleStream, PromptExample } from '../../data/index.
 import type { Collected, ExperienceBatch, FastExperienceMaker, MakeOptions } from '../../experience/index.js'
 import type { PolicyVersion } from '../../model/index.js'
 import { RunError } from '../../run/index.js'
+import { rowOf } from './acts.js'
 import { sampleDigest } from './batch-digest.js'
 import type { IterationJournal, RolloutRecord } from './iteration-journal.js'
 
@@ -102,7 +103,7 @@ async function takePrompts(
   leaveOut: ReadonlySet<string>,
 ): Promise<PromptExample[]> {
   const { epoch } = prompts.cursor
-  const taken = (await prompts.take(count)).filter(({ promptId }) => !leaveOut.has(promptId))
+  const taken = (await prompts.take(count)).filter(({ promptId }) => !leaveOut.has(rowOf(promptId)))
   return taken.map((row): PromptExample => ({ ...row, promptId: named.name(`${row.promptId}/${epoch}`) }))
 }
 

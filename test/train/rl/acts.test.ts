@@ -79,7 +79,7 @@ test('a prompt is out from its iteration on, in every epoch, until it is back', 
   )
   expect([0, 1, 2, 5].map(iteration => [...droppedRows(list, iteration)])).toEqual([[], ['a'], ['a', 'b'], ['b']])
   // Visits, and prompts that took the place of dropped groups, are the same row.
-  for (const id of ['a', 'a/3', 'a/3.1', 'a/3/spare', 'a/3/spare.2']) expect(rowOf(id), id).toBe('a')
+  for (const id of ['a', 'a+1', 'a+1/3', 'a/3', 'a/3.1', 'a/3/spare', 'a/3/spare.2']) expect(rowOf(id), id).toBe('a')
 })
 
 test('values are checked by the schema of the config, and acts by theirs', () => {
