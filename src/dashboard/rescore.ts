@@ -8,6 +8,7 @@ import { promptSequence, withSampled } from '../sequence/index.js'
 import { placeMedia, Tokenizer } from '../text/index.js'
 import type { RescoreAnswer } from './api.js'
 import { RequestError } from './errors.js'
+import { rowName } from './row-name.js'
 import type { SelectedSample } from './samples/service.js'
 
 interface RescoreOptions {
@@ -115,8 +116,6 @@ async function inputOf(
   return { ...whole, response, responseRaw, answer: response, turns, environmentReward, messages: conversation }
 }
 
-/** The row of a prompt: its id without the epoch and the visit. */
-const rowName = (promptId: string): string => promptId.replace(/\/\d+(\.\d+)?$/, '')
 /** Rows of the data that are looked at for those of the samples. */
 const mostRows = 200_000
 

@@ -1,6 +1,7 @@
 /** Flags a sample, and drops it or its prompt from what the run will train on. */
 import { useState } from 'preact/hooks'
 import type { ActRequest, Flag, SampleDetail } from '../../api.js'
+import { isDropped } from '../../row-name.js'
 import { post } from '../client.js'
 import { happened } from '../happened.js'
 import { useAnswer } from '../hooks.js'
@@ -32,7 +33,7 @@ export function SampleActs({ run, detail, onChange }: ActsProps) {
       onChange()
       return message
     })
-  const isDropped = acts?.droppedPrompts.includes(promptId) ?? false
+  const isOut = isDropped(promptId, acts?.droppedPrompts ?? [])
   return (
     <div class="row end">
       <label class="field">
@@ -61,9 +62,9 @@ export function SampleActs({ run, detail, onChange }: ActsProps) {
         type="button"
         disabled={!acts?.listening}
         title={acts?.reason ?? undefined}
-        onClick={() => act({ act: isDropped ? 'restore-prompt' : 'drop-prompt', promptId })}
+        onClick={() => act({ act: isOut ? 'restore-prompt' : 'drop-prompt', promptId })}
       >
-        {isDropped ? 'Use this prompt again' : 'Drop this prompt'}
+        {isOut ? 'Use this prompt again' : 'Drop this prompt'}
       </button>
       <Says said={said} />
     </div>
