@@ -68,8 +68,12 @@ async function zoom(page) {
       const chart = charts.nth(n)
       const area = await until('a chart', () => chart.locator('.u-over').boundingBox())
       const read = async part => {
-        await page.mouse.move(area.x + part * area.width, area.y + area.height / 2)
-        return (await chart.locator('.readout').textContent()).split(' · ')[0]
+        // A chart is there before its points are.
+        const words = await until('what the cursor is at', async () => {
+          await page.mouse.move(area.x + part * area.width, area.y + area.height / 2 + 1)
+          return chart.locator('.readout').textContent()
+        })
+        return words.split(' · ')[0]
       }
       found.add(`${await read(0.01)} to ${await read(0.99)}`)
     }

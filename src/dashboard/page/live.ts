@@ -6,7 +6,7 @@ const retryMs = 3000
 
 /**
  * Listens to one run, or to the list alone. `onState` hears whether the server is there. A browser has six connections to a server, for all
- * its tabs: a tab that nobody sees gives back the one that events come by, so that a seventh tab opens too.
+ * its tabs: a hidden tab gives back the one that events come by, so that a seventh tab opens too.
  */
 export function listen(run: string | undefined, onState: (isOpen: boolean) => void): () => void {
   const path = run === undefined ? '/api/events' : `/api/events?run=${encodeURIComponent(run)}`
@@ -32,7 +32,7 @@ export function listen(run: string | undefined, onState: (isOpen: boolean) => vo
       wasLost = true
       onState(false)
       if (opened.readyState !== EventSource.CLOSED) return
-      // A browser does not try again after a refusal. What views ask for now says why: a server that was started anew has another token.
+      // A browser does not try again after a refusal. What views ask for now says why: a server that was started again has another token.
       everythingHappened()
       timer = setTimeout(open, retryMs)
     }
