@@ -11,33 +11,28 @@ import { RequestError } from './errors.js'
 import { rowName } from './row-name.js'
 import type { SelectedSample } from './samples/service.js'
 
-interface RescoreOptions {
-  readonly view: RunView
+export interface RescoreOptions {
+  readonly run: Pick<RunView, 'directory' | 'config'>
   readonly rewards: string
   readonly samples: readonly SelectedSample[]
   readonly matched: number
-  readonly signal: AbortSignal
 }
 
-export async function rescore({ view, rewards, samples, matched, signal }: RescoreOptions): Promise<RescoreAnswer> {
-  const tokenizer = await Tokenizer.load(join(view.directory, 'tokenizer'))
-  const { rows, note } = await rowsOf(
-    view,
-    tokenizer,
-    new Set(samples.map(({ promptId }) => rowName(promptId))),
-    signal,
-  )
-  const engine = await loadRewards(rewards, { tokenizer, signal }).catch((error: unknown) => {
+export async function rescore({ run, rewards, samples, matched }: RescoreOptions): Promise<RescoreAnswer> {
+  const tokenizer = await Tokenizer.load(join(run.directory, 'tokenizer'))
+  const names = new Set(samples.map(({ promptId }) => rowName(promptId)))
+  const { rows, note } = await rowsOf(run.config, tokenizer, names)
+  const engine = await loadRewards(rewards, { tokenizer }).catch((error: unknown) => {
     throw new RequestError(400, error instanceof Error ? error.message : String(error))
   })
   try {
-    const seenOf = seenMedia(new MediaStore(runPaths(view.directory).media, 1))
+    const seenOf = seenMedia(new MediaStore(runPaths(run.directory).media, 1))
     const inputs: RewardInput[] = []
     for (const one of samples) {
       const row = placed(rows.get(rowName(one.promptId)))
       inputs.push(await inputOf(one, row, { tokenizer, seen: await seenOf(one, row) }))
     }
-    const { outcomes } = await engine.compute(inputs, { signal })
+    const { outcomes } = await engine.compute(inputs)
     const scored = samples.map(({ id, reward: before }, place) => {
       const { prompt, response } = inputs[place]!
       const outcome = outcomes[place]!
@@ -121,17 +116,16 @@ const mostRows = 200_000
 
 /** Label, target and columns of rows, from the data of the run. Where it is gone, rewards that need them say so. */
 async function rowsOf(
-  { config }: RunView,
+  { config }: RunView['config'],
   tokenizer: Tokenizer,
   wanted: ReadonlySet<string>,
-  signal: AbortSignal,
 ): Promise<{ rows: ReadonlyMap<string, Row>; note: string | null }> {
   const found = new Map<string, Row>()
-  const options = config.config as unknown as OpenDatasetOptions & { readonly data: DataSpec }
+  const options = config as unknown as OpenDatasetOptions & { readonly data: DataSpec }
   // The template of the run is in its tokenizer.
   const chatTemplate = options.chatTemplate === 'none' ? 'none' : 'auto'
   try {
-    const all = { ...options, chatTemplate, trainOn: 'assistant' as const, baseDirectory: process.cwd(), signal }
+    const all = { ...options, chatTemplate, trainOn: 'assistant' as const, baseDirectory: process.cwd() }
     const dataset = await openDataset('prompts', options.data, all)
     try {
       const rows = dataset.train(tokenizer)
@@ -141,7 +135,6 @@ async function rowsOf(
       await dataset.close()
     }
   } catch (error) {
-    signal.throwIfAborted()
     // Moved or changed since: rewards of the text alone still work.
     if (!(error instanceof Error)) throw error
     return { rows: found, note: `${unknownRows} (${error.message})` }

@@ -13,6 +13,7 @@ import { Exchange } from './exchange.js'
 import { Flags } from './flags.js'
 import { LiveEvents } from './live.js'
 import { PageFiles } from './page-files.js'
+import { Rescoring } from './rescoring.js'
 import { type Handler, routes } from './routes/index.js'
 import { SampleServices } from './samples/service.js'
 import { versionOf } from './version.js'
@@ -42,6 +43,7 @@ export interface Served {
   readonly flagsOf: (directory: string) => Flags
   readonly rewards: readonly string[]
   readonly chats: ChatServers
+  readonly rescoring: Rescoring
   readonly version: string
 }
 
@@ -81,6 +83,7 @@ export class Dashboard {
       flagsOf,
       rewards: options.rewards ?? [],
       chats: new ChatServers(),
+      rescoring: new Rescoring(),
       version: versionOf(),
     }
     this.#files = files
@@ -119,6 +122,7 @@ export class Dashboard {
 
   async close(): Promise<void> {
     await this.#served.live.close()
+    this.#served.rescoring.close()
     const closed = new Promise<void>(resolve => this.#http.close(() => resolve()))
     this.#http.closeAllConnections()
     await closed

@@ -1,7 +1,8 @@
 /** What is made of the samples of a run: other rewards of them, and data for another training. */
-import { renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { GroupsAnswer, RescoreAnswer, SampleDetail } from '../../src/dashboard/api.js'
 import { openDataset } from '../../src/data/index.js'
 import { dpo, grpo, Tokenizer } from '../../src/index.js'
@@ -24,6 +25,7 @@ export default ({ sequence, images, videos, audios, ...input }) => {
 const broken = written('broken.mjs', 'export default ({ response }) => (response.length\n')
 const throwing = written('throwing.mjs', "export default () => { throw new Error('not today') }\n")
 const others = written('others.mjs', 'export default ({ row, sample }) => row.nr * 10 + sample\n')
+const endless = written('endless.mjs', 'export default () => { for (;;); }\n')
 let asked: AskedDashboard
 
 beforeAll(async () => {
@@ -35,7 +37,7 @@ beforeAll(async () => {
     ...{ chatTemplate: 'chatml', systemPrompt: 'Be short.', iterations: 2, rolloutBatchSize: 2, nSamplesPerPrompt: 3 },
     ...{ maxNewTokens: 6, loggers: [], optimizer: { lr: 1e-3 } },
   })
-  asked = await AskedDashboard.over(runs, { rewards: [broken, throwing, others] })
+  asked = await AskedDashboard.over(runs, { rewards: [broken, throwing, others, endless] })
   await asked.indexed('rl', 12)
 })
 afterAll(() => asked.close())
@@ -61,6 +63,59 @@ test('a reward file that is broken, or throws, is told; the run and the server g
     expect([after, failure]).toEqual([null, expect.stringContaining('not today')])
   expect((await rescore(told)).changed).toBe(0)
 })
+
+test.runIf(process.platform === 'linux')(
+  'a reward that never answers ends with its page, and holds nothing',
+  async () => {
+    const body = JSON.stringify({ rewards: endless })
+    const headers = { ...asked.token, 'content-type': 'application/json', 'content-length': body.length }
+    const page = request({ port: asked.dashboard.port, path: '/api/runs/rl/rescore', method: 'POST', headers })
+    page.on('error', () => {})
+    page.end(body)
+    const both = await scoring()
+    await asked.get('/api/runs')
+    expect((await rescore(told)).changed).toBe(0)
+    page.destroy()
+    await vi.waitFor(() => expect(both.filter(isThere)).toEqual([]), { timeout: 30_000, interval: 50 })
+    expect((await rescore(told)).changed).toBe(0)
+  },
+)
+
+test.runIf(process.platform === 'linux')('a process that ends before it has scored is told', async () => {
+  const answer = asked.post('/api/runs/rl/rescore', { rewards: endless })
+  const both = await scoring()
+  process.kill(both[0]!, 'SIGKILL')
+  expect(await answer).toMatchObject({ status: 500, text: expect.stringContaining('was ended by SIGKILL') })
+  await vi.waitFor(() => expect(both.filter(isThere)).toEqual([]), { timeout: 30_000, interval: 50 })
+})
+
+const isThere = (id: number): boolean => existsSync(`/proc/${id}`)
+
+const scoring = () =>
+  vi.waitFor(
+    () => {
+      const both = processes()
+      expect(both).toHaveLength(2)
+      return both
+    },
+    { timeout: 30_000, interval: 50 },
+  )
+
+/** What scores samples again, and what runs its reward file: those that came of this process, the oldest first. */
+function processes(): number[] {
+  const stats = readdirSync('/proc').flatMap(name => {
+    try {
+      const fields = readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1]!.split(' ')
+      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8')
+      return [{ id: Number(name), parent: Number(fields[1]), command }]
+    } catch {
+      return []
+    }
+  })
+  const first = stats.filter(one => one.parent === process.pid && one.command.includes('rescore-process'))
+  const rewards = stats.filter(one => first.some(({ id }) => id === one.parent))
+  return [...first, ...rewards].map(({ id }) => id)
+}
 
 test('without the data of the run, it is said what a reward was not told', async () => {
   renameSync(join(runs, 'rows.jsonl'), join(runs, 'elsewhere.jsonl'))

@@ -114,7 +114,7 @@ const rescoreSchema = z.strictObject({
   limit: z.int().min(1).max(2000).optional(),
 })
 
-export const rescoreRoute: Handler = async ({ catalog, services, rewards, flagsOf }, exchange) => {
+export const rescoreRoute: Handler = async ({ catalog, services, rescoring, rewards, flagsOf }, exchange) => {
   const { directory, view } = await catalog.run(exchange.parts.run!)
   const asked = await checkedBody(exchange, rescoreSchema)
   const known = rewardNames(view, rewards)
@@ -127,9 +127,8 @@ export const rescoreRoute: Handler = async ({ catalog, services, rewards, flagsO
   const service = await services.of(directory)
   const flags = await flagsOf(directory).all()
   const { samples, matched } = await service.ask('selected', { where, search, ids, limit, flags })
-  // Loaded when it is needed: rewards bring models and data with them.
-  const { rescore } = await import('../rescore.js')
   const gone = new AbortController()
   exchange.response.on('close', () => gone.abort(new Error('the page is gone')))
-  return rescore({ view, rewards: asked.rewards, samples, matched, signal: gone.signal })
+  const { config } = view
+  return rescoring.rescore({ run: { directory, config }, rewards: asked.rewards, samples, matched }, gone.signal)
 }
