@@ -33,8 +33,8 @@ const usual = [
 ]
 
 /**
- * @typedef {{ iteration: number, cpu: number, count: number, others: number }} Turn seconds of an iteration, and of the training's processor
- *   time for it; `others`: how many cores other programs had
+ * @typedef {{ iteration: number, cpu: number, count: number, server: number, others: number }} Turn seconds of an iteration, and of the
+ *   training's processor time for it; `server`, `others`: how many cores the server, and other programs, had
  * @typedef {{ settled: Promise<void>, close(): Promise<readonly Asked[]> }} Watchers
  * @typedef {import('./server.mjs').Server} Server
  */
@@ -74,9 +74,9 @@ export async function measureWatched({ scratch, rounds, seconds, pin }) {
               : undefined
         await watchers?.settled
         await pause(1500)
-        const pid = /** @type {number} */ (training.pid)
-        let turn = await turnOf(scratch, pid, seconds)
-        for (; turn.others > mostOthers && again < mostAgain; again++) turn = await turnOf(scratch, pid, seconds)
+        let turn = await turnOf(scratch, training, server, seconds)
+        for (; turn.others > mostOthers && again < mostAgain; again++)
+          turn = await turnOf(scratch, training, server, seconds)
         found[name].push(turn)
         const told = await watchers?.close()
         if (told && name === 'browsers') asked.push([...told])
@@ -96,6 +96,8 @@ export async function measureWatched({ scratch, rounds, seconds, pin }) {
     row('processor time of the training, clients', slowed(found.clients, found.alone, found.again, 'cpu'))
     row('questions in a second, clients', rates.clients.toFixed(1))
     if (browser) row('questions in a second, browsers', rates.browsers.toFixed(1))
+    for (const [name, turns] of Object.entries(found))
+      if (turns.length > 0) row(`cores of the server, ${name}`, middle(turns.map(turn => turn.server)).toFixed(3))
     if (rates.clients < rates.browsers)
       throw new Error('The clients asked less than the browsers: the figures do not compare.')
   } finally {
@@ -143,7 +145,9 @@ async function launch(scratch, within) {
   const { chromium } = await import('playwright-core')
   const executablePath = join(scratch, 'chromium')
   const command = [...within, 'nice', '-n', '19', chromiumPath].map(part => `'${part}'`).join(' ')
-  writeFileSync(executablePath, `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 })
+  // The browser has a session of its own; where Linux shares time between sessions first, the priority is that of the session.
+  const lowest = 'if [ -w /proc/self/autogroup ]; then echo 19 > /proc/self/autogroup; fi'
+  writeFileSync(executablePath, `#!/bin/sh\n${lowest}\nexec ${command} "$@"\n`, { mode: 0o755 })
   return await chromium.launch({ executablePath, args: chromiumArguments })
 }
 
@@ -273,20 +277,22 @@ function rateOf(pages) {
 
 /**
  * @param {string} scratch
- * @param {number} pid
+ * @param {import('node:child_process').ChildProcess} training
+ * @param {Server} server
  * @param {number} seconds
  * @returns {Promise<Turn>}
  */
-async function turnOf(scratch, pid, seconds) {
+async function turnOf(scratch, training, server, seconds) {
   const before = linesOf(scratch).length
-  const [cpu, busy] = [processorSeconds(pid), otherSeconds()]
+  const read = () => [processorSeconds(training), processorSeconds(server.child), otherSeconds()]
+  const began = read()
   await pause(1000 * seconds)
-  const [used, others] = [processorSeconds(pid) - cpu, (otherSeconds() - busy) / seconds]
+  const [used, served, others] = read().map((value, i) => (value - began[i]) / seconds)
   const times = linesOf(scratch).slice(Math.max(0, before - 1))
   const count = times.length - 1
   const took = (times[count] - times[0]) / 1000
   // Processor time of the whole turn, over the iterations that fit in it.
-  return { iteration: took / count, cpu: (used / seconds) * (took / count), count, others }
+  return { iteration: took / count, cpu: used * (took / count), count, server: served, others }
 }
 
 /**
@@ -307,9 +313,9 @@ function linesOf(scratch) {
 /**
  * Of all threads of a process and of its children that ended, as Linux counts it: in hundredths.
  *
- * @param {number} pid
+ * @param {import('node:child_process').ChildProcess} child
  */
-function processorSeconds(pid) {
+function processorSeconds({ pid = 0 }) {
   return statOf(pid)?.seconds ?? Number.NaN
 }
 
