@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
+import { setPriority } from 'node:os'
 import { z } from 'zod'
 import { Dashboard } from '../dashboard/index.js'
 import { flagHelp, integer, readArguments, several, text, UsageError } from './flags.js'
@@ -18,8 +19,9 @@ const flags = z.object({
 export const help = `Usage: whetstone dashboard [RUNS_DIR] [--port N] [options]
 
 Serves a page over run directories: runs, curves, stages, samples and alerts, of running runs and of finished or crashed ones. From the
-page, running trainings can be paused, stopped and changed. RUNS_DIR is a directory of runs or a run (default: runs). The command prints
-the address of the page with a token; everyone who has the token can look and act.
+page, running trainings can be paused, stopped and changed. RUNS_DIR is a directory of runs or a run (default: runs); runs
+one level deeper, such as the stages of a pipeline, are shown too. The command prints the address of the page with a token; everyone who
+has the token can look and act.
 
 ${flagHelp(flags)}
 `
@@ -28,6 +30,8 @@ export async function run(args: string[]): Promise<number> {
   const { flags: given, positionals } = readArguments(args, flags, { positionals: 'keep' })
   const [directory = 'runs', ...rest] = positionals
   if (rest.length > 0) throw new UsageError('expected one directory of runs')
+  // Trainings on this machine come first.
+  setPriority(10)
   const { rewards = [], allowHost: allowHosts = [], host, port } = given
   const dashboard = await Dashboard.start({ directory, host, port, rewards, allowHosts }).catch(
     (error: NodeJS.ErrnoException) => {

@@ -1,8 +1,18 @@
-import { readdir, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { basename, join, normalize } from 'node:path'
 import { z } from 'zod'
 import { InputError } from '../errors/index.js'
-import { configChanges, headline, type Json, metricText, Run, type RunView, syncRun } from '../run/index.js'
+import {
+  configChanges,
+  findRuns,
+  headline,
+  isRun,
+  type Json,
+  metricText,
+  Run,
+  type RunView,
+  syncRun,
+} from '../run/index.js'
 import { recordedLoggers } from '../train/index.js'
 import { explain } from './explain.js'
 import { readArguments, UsageError } from './flags.js'
@@ -12,7 +22,8 @@ export const help = `Usage: whetstone runs [DIR...]
        whetstone runs sync RUN...
 
 Lists runs: command, status, step, last reward, accuracy or loss, and the time of the last log
-entry. DIR is a run directory or a directory of runs (default: runs).
+entry. DIR is a run directory or a directory of runs (default: runs); runs one level deeper, such as the stages of a
+pipeline, are listed too.
 
 compare shows the options in which two runs differ, and the last value of every metric side by side.
 
@@ -72,22 +83,16 @@ async function readWhole(directory: string): Promise<RunView> {
 /** The directory itself if it is a run, else the runs in it, the last changed one at the end. */
 async function runsIn(directory: string): Promise<string[]> {
   if (await isRun(directory)) return [normalize(directory)]
-  const names = await readdir(directory).catch(cause => {
+  const names = await findRuns(directory).catch(cause => {
     throw new InputError(`${directory}: there is no such directory`, { cause })
   })
+  if (names.length === 0) throw new InputError(`${directory} is not a run and contains no runs`)
   const found: { path: string; time: number }[] = []
   for (const name of names) {
     const path = join(directory, name)
-    if (await isRun(path)) found.push({ path, time: (await stat(join(path, 'logs')).catch(() => stat(path))).mtimeMs })
+    found.push({ path, time: (await stat(join(path, 'logs')).catch(() => stat(path))).mtimeMs })
   }
-  if (found.length === 0) throw new InputError(`${directory} is not a run and contains no runs`)
   return found.sort((a, b) => a.time - b.time).map(({ path }) => path)
-}
-
-/** A model directory also has a config.json; a run also has logs, or a lock if it has just started. */
-async function isRun(directory: string): Promise<boolean> {
-  const entries = await readdir(directory).catch((): string[] => [])
-  return entries.includes('config.json') && (entries.includes('logs') || entries.includes('lock'))
 }
 
 async function compare(given: readonly string[]): Promise<number> {

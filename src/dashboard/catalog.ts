@@ -1,7 +1,6 @@
 /** The runs of a directory: each has one reader, which reads only what is new. */
-import { readdir } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { RunReader, type RunView } from '../run/index.js'
+import { findRuns, isRun, RunReader, type RunView } from '../run/index.js'
 import { RequestError } from './errors.js'
 
 export interface WatchedRun {
@@ -22,8 +21,10 @@ interface Known {
 
 /** A view is this old at most when it is shown. */
 const freshMs = 500
+/** In lists of runs, new runs show this late, and so do those that were over and are resumed: a directory may have a thousand runs. */
+const listedMs = 3000
 /** Readers hold the metrics of their runs as columns. */
-const mostReaders = 256
+const mostReaders = 1024
 
 export class RunCatalog {
   readonly directory: string
@@ -34,7 +35,7 @@ export class RunCatalog {
     this.directory = resolve(directory)
   }
 
-  /** Names of the runs, last changed at the end. The directory may be a run itself. */
+  /** Names of the runs: their paths from the directory, which may be a run itself. */
   async names(ageMs = freshMs): Promise<readonly string[]> {
     const known = this.#listing
     if (known && Date.now() - known.at < ageMs) return known.names
@@ -49,9 +50,10 @@ export class RunCatalog {
   async all(): Promise<{ runs: WatchedRun[]; unreadable: { name: string; error: string }[] }> {
     const runs: WatchedRun[] = []
     const unreadable: { name: string; error: string }[] = []
-    for (const name of await this.names())
+    for (const name of await this.names(listedMs))
       try {
-        runs.push(await this.run(name))
+        const isOver = (this.#runs.get(name)?.view?.status ?? 'running') !== 'running'
+        runs.push(await this.#read(name, isOver ? listedMs : freshMs))
       } catch (error) {
         unreadable.push({ name, error: error instanceof Error ? error.message : String(error) })
       }
@@ -60,8 +62,13 @@ export class RunCatalog {
 
   /** Only names of the list: no path of a request ever reaches the file system. */
   async run(name: string, ageMs = freshMs): Promise<WatchedRun> {
-    if (!(await this.names(ageMs)).includes(name))
+    const isListed = async (listMs: number) => (await this.names(listMs)).includes(name)
+    if (!(await isListed(ageMs === 0 ? 0 : listedMs)) && !(await isListed(ageMs)))
       throw new RequestError(404, `there is no run ${JSON.stringify(name.slice(0, 200))}`)
+    return this.#read(name, ageMs)
+  }
+
+  async #read(name: string, ageMs: number): Promise<WatchedRun> {
     const directory = this.#pathOf(name)
     const known = this.#runs.get(name) ?? {
       reader: new RunReader(directory),
@@ -102,17 +109,6 @@ export class RunCatalog {
   async #list(): Promise<readonly string[]> {
     this.#isItself = await isRun(this.directory)
     if (this.#isItself) return [basename(this.directory)]
-    const entries = await readdir(this.directory, { withFileTypes: true }).catch(() => [])
-    const names: string[] = []
-    for (const entry of entries)
-      if ((entry.isDirectory() || entry.isSymbolicLink()) && (await isRun(join(this.directory, entry.name))))
-        names.push(entry.name)
-    return names.sort()
+    return findRuns(this.directory).catch(() => [])
   }
-}
-
-/** A model directory also has a config.json; a run also has logs, or a lock if it has just started. */
-async function isRun(directory: string): Promise<boolean> {
-  const entries = await readdir(directory).catch((): string[] => [])
-  return entries.includes('config.json') && (entries.includes('logs') || entries.includes('lock'))
 }

@@ -96,7 +96,7 @@ export class LiveEvents {
     const now = new Map<string, string>()
     const { runs } = await this.catalog.all().catch(() => ({ runs: [] }))
     for (const { name, directory, view } of runs) {
-      const listening = await isListening(directory)
+      const listening = view.status === 'running' && (await isListening(directory))
       const state = `${view.status} ${view.step} ${listening} ${view.events.length} ${view.checkpoints.length}`
       now.set(name, state)
       await this.#samplesOf(name, directory)

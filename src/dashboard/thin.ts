@@ -8,11 +8,9 @@ export function thinned(series: MetricSeries, most: number): Omit<Curve, 'metric
   if (length <= most)
     return {
       steps: Array.from(series.steps),
-      times: Array.from(series.times),
       values: Array.from(series.values, known),
     }
   const steps: number[] = []
-  const times: number[] = []
   const values: (number | null)[] = []
   const low: (number | null)[] = []
   const high: (number | null)[] = []
@@ -29,10 +27,9 @@ export function thinned(series: MetricSeries, most: number): Omit<Curve, 'metric
       largest = Math.max(largest, value)
     }
     steps.push(series.steps[to - 1]!)
-    times.push(series.times[to - 1]!)
     values.push(count === 0 ? null : sum / count)
     low.push(known(least))
     high.push(known(largest))
   }
-  return { steps, times, values, low, high }
+  return { steps, values, low, high }
 }

@@ -17,6 +17,7 @@ export {
   type Json,
   type TypedArray,
 } from './exact-json.js'
+export { findRuns, isRun } from './find-runs.js'
 export {
   type Change,
   configChanges,

@@ -66,6 +66,26 @@ describe('what is shown', () => {
     expect(unreadable).toEqual([])
   })
 
+  test('the stages of a pipeline, one level deeper', async () => {
+    const parent = temporaryDirectory()
+    for (const stage of ['sft', 'ppo']) {
+      const run = await Run.create(join(parent, 'rlhf', stage), identity({}, { command: 'sft' }))
+      run.metrics(1, { 'loss/train': 2 })
+      await run.close('finished')
+    }
+    const other = await AskedDashboard.over(parent)
+    try {
+      const { runs: found } = await other.get<RunsAnswer>('/api/runs')
+      expect(found.map(({ name }) => name)).toEqual(['rlhf/ppo', 'rlhf/sft'])
+      const { name, step } = await other.get<RunDetail>(`/api/runs/${encodeURIComponent('rlhf/sft')}`)
+      expect({ name, step }).toEqual({ name: 'rlhf/sft', step: 1 })
+      const outside = `/api/runs/${encodeURIComponent('rlhf/../rlhf/sft')}`
+      expect((await other.ask(outside, { headers: other.token })).status).toBe(404)
+    } finally {
+      await other.close()
+    }
+  })
+
   test('what is wrong with a run, what was and is not any more, and what was done to it', async () => {
     const { alerts } = await get<AlertsAnswer>('/api/runs/two/alerts')
     expect(alerts).toMatchObject([

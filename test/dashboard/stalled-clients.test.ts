@@ -83,7 +83,7 @@ test('an answer that is not read is dropped after a while; others are answered m
   const { port } = asked.dashboard
   const big = `/api/runs/one/curves?points=20000&metrics=${names.join(',')}`
   const size = (await asked.ask(big, { headers: asked.token })).text.length
-  expect(size).toBeGreaterThan(12_000_000)
+  expect(size).toBeGreaterThan(8_000_000)
   const stalled = Array.from({ length: 4 }, () => deaf(port, big))
   for (const socket of stalled) await once(socket, 'connect')
   // Others are answered meanwhile, for longer than the server waits for those that do not read.

@@ -54,6 +54,21 @@ test('runs are listed, one by one or by the directory they are in', async () => 
   await running.close('stopped')
 })
 
+test('runs one level deeper are listed too, such as the stages of a pipeline', async () => {
+  const parent = await makeRuns()
+  mkdirSync(join(parent, 'rlhf'))
+  for (const name of ['rlhf/sft', 'rlhf/ppo', '.hidden/three', 'node_modules/four', 'a/b/five'])
+    await makeRun(join(parent, name), identity({}), () => ({ 'loss/train': 1 }))
+  expect(await main(['runs', parent])).toBe(0)
+  const listed = printed.stdout.split('\n').slice(1).filter(Boolean)
+  expect(listed.map(line => line.split(' ')[0]!.slice(parent.length + 1)).sort()).toEqual([
+    'one',
+    'rlhf/ppo',
+    'rlhf/sft',
+    'two',
+  ])
+})
+
 test('a journal of another version is refused by runs, replay and resume, and nothing of the run is changed', async () => {
   const parent = await makeRuns()
   const journal = join(parent, 'two/journal/000000.jsonl')

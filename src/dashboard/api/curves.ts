@@ -40,8 +40,6 @@ export interface CurvesAnswer {
 export interface Curve {
   readonly metric: string
   readonly steps: readonly number[]
-  /** Milliseconds since 1970. */
-  readonly times: readonly number[]
   /** `null`: NaN or infinite. */
   readonly values: readonly (number | null)[]
   /** Undefined where every point is one step. */

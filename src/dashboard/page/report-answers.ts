@@ -83,9 +83,9 @@ function curvesIn(
     .map(curve => {
       const inside = curve.steps.flatMap((step, i) => (step >= from && step <= to ? [i] : []))
       const cut = <T>(values: readonly T[]): T[] => inside.map(i => values[i]!)
-      const { metric, steps, times, values, low, high } = curve
+      const { metric, steps, values, low, high } = curve
       const extremes = low && high ? { low: cut(low), high: cut(high) } : {}
-      return { metric, steps: cut(steps), times: cut(times), values: cut(values), ...extremes }
+      return { metric, steps: cut(steps), values: cut(values), ...extremes }
     })
 }
 

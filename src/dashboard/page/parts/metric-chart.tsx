@@ -4,9 +4,9 @@ import type { Curve, Marker, MetricInfo } from '../../api.js'
 import { Chart, type Range, type Series } from '../charts/chart.js'
 import { positive, smoothed } from '../charts/smooth.js'
 import { seriesColour } from '../charts/theme.js'
-import { get } from '../client.js'
 import { count } from '../format.js'
 import { askOn } from '../happened.js'
+import { askCurve } from './ask-curves.js'
 import { changes } from './runs-metrics.js'
 
 export interface Settings {
@@ -91,21 +91,20 @@ function useCurves({ runs, metric, range, isSeen }: CurvesAsked) {
   const [state, setState] = useState<{ curves?: (Curve | undefined)[]; error?: string }>({})
   useEffect(() => {
     if (!isSeen) return
-    const abort = new AbortController()
-    const query = { metrics: metric, points: mostPoints, ...range }
-    const route = 'GET /api/runs/:run/curves'
+    let isShown = true
+    const query = { points: mostPoints, ...range }
     const stop = askOn(changes(runs), async () => {
       try {
-        const answers = await Promise.all(runs.map(run => get({ route, parts: { run }, query }, abort.signal)))
-        if (!abort.signal.aborted) setState({ curves: answers.map(({ curves }) => curves[0]) })
+        const found = await Promise.all(runs.map(run => askCurve(run, metric, query)))
+        if (isShown) setState({ curves: found })
       } catch (error) {
         const message = error instanceof Error ? error.message : String(error)
-        if (!abort.signal.aborted) setState(before => ({ ...before, error: message }))
+        if (isShown) setState(before => ({ ...before, error: message }))
       }
     })
     return () => {
+      isShown = false
       stop()
-      abort.abort()
     }
   }, [runs.join('\n'), metric, range?.from, range?.to, isSeen])
   return state
