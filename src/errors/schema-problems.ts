@@ -14,6 +14,12 @@ interface SchemaProblemOptions {
   readonly valueAt?: (path: readonly PropertyKey[]) => unknown
 }
 
+/** Looks up the value at a path of what was given: the `valueAt` of {@link schemaProblems}. */
+export const valueIn =
+  (given: unknown) =>
+  (path: readonly PropertyKey[]): unknown =>
+    path.reduce((value, key) => (value as Readonly<Record<PropertyKey, unknown>> | undefined)?.[key], given)
+
 /** Problems that a schema found, one line each: path, expected value, and a suggestion for an unknown key. */
 export function schemaProblems(error: z.ZodError, options: SchemaProblemOptions): string[] {
   return schemaProblemList(error, options).map(({ message }) => message)

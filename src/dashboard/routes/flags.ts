@@ -1,5 +1,6 @@
 /** Flags of people, which of two samples is better, and both as data. */
 import { z } from 'zod'
+import { schemaProblems, valueIn } from '../../errors/index.js'
 import type { ExportedPair, ExportedSample, FlagsAnswer } from '../api.js'
 import { RequestError } from '../errors.js'
 import type { Exchange } from '../exchange.js'
@@ -18,10 +19,10 @@ const pairSchema = z.strictObject({ first: id, second: id, better: z.enum(['firs
 
 /** What a request must look like; a 400 says what is wrong. */
 export async function checkedBody<S extends z.ZodType>(exchange: Exchange, schema: S): Promise<z.output<S>> {
-  const found = schema.safeParse(await exchange.body())
+  const body = await exchange.body()
+  const found = schema.safeParse(body)
   if (found.success) return found.data
-  const [issue] = found.error.issues
-  throw new RequestError(400, `${issue?.path.join('.') ?? 'body'}: ${issue?.message ?? 'not as expected'}`)
+  throw new RequestError(400, schemaProblems(found.error, { known: [], valueAt: valueIn(body) }).join('; '))
 }
 
 export const flagsRoute: Handler = async ({ catalog, flagsOf }, { parts }): Promise<FlagsAnswer> =>

@@ -3,7 +3,15 @@
  */
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import { ConfigError, InputError, type Problem, problemOf, refuse, schemaProblemList } from '../../errors/index.js'
+import {
+  ConfigError,
+  InputError,
+  type Problem,
+  problemOf,
+  refuse,
+  schemaProblemList,
+  valueIn,
+} from '../../errors/index.js'
 import { lineInConfig } from '../../files/index.js'
 import { nameKind, placedName } from '../../source/index.js'
 import { commonWords } from './other-words.js'
@@ -262,8 +270,7 @@ interface ProblemContext {
 function problems(schema: z.ZodObject, error: z.ZodError, context: ProblemContext): Problem[] {
   const { merged, origins, options, file, layers } = context
   const otherWords = { ...commonWords, ...options.otherWords }
-  const valueAt = (path: readonly PropertyKey[]): unknown =>
-    path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key], merged)
+  const valueAt = valueIn(merged)
   const forms = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
     issue.code === 'invalid_union' && valueAt(issue.path) === undefined
       ? [{ code: 'invalid_type', expected: 'string', path: issue.path, message: 'received undefined' }]

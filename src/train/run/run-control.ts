@@ -3,7 +3,7 @@
  * disk before it does. A run that is not asked anything trains as if this were not there.
  */
 import { z } from 'zod'
-import { InputError } from '../../errors/index.js'
+import { InputError, schemaProblems, valueIn } from '../../errors/index.js'
 import { ActLog, type ActRecord, ControlSocket, type Run } from '../../run/index.js'
 
 /** What any run can do between two of its steps. */
@@ -136,10 +136,8 @@ export class RunControl<A extends AnyAct> {
     if (ask === 'state') return send(this.#stateOf())
     if (ask === 'chat') return this.#chat(request, send, signal)
     const parsed = this.#rules.schema.safeParse(request)
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues
-      throw new InputError(`${issue?.path.join('.') || 'act'}: ${issue?.message ?? 'not an act'}`)
-    }
+    if (!parsed.success)
+      throw new InputError(schemaProblems(parsed.error, { known: [], valueAt: valueIn(request) }).join('; '))
     send(await this.#do(parsed.data))
   }
 
