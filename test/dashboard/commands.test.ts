@@ -92,8 +92,53 @@ test('the picture of a run fits into terminals of any width', async () => {
 
 test('an iteration that trained on nothing saves no trajectory, and no empty line', async () => {
   const at = temporaryDirectory()
-  await saveTrajectories({ run: at, iteration: 7, experiences: [], logprobs: [], temperature: 1, count: 3 })
+  await saveTrajectories({
+    run: at,
+    iteration: 7,
+    experiences: [],
+    logprobs: [],
+    entropies: [],
+    config: { temperature: 1 },
+    count: 3,
+  })
   expect(readFileSync(join(at, 'trajectories/000007.jsonl'), 'utf8')).toBe('')
+})
+
+test('a run whose rollouts were not scored: KL by the engine, and saved trajectories with all numbers', async () => {
+  const at = join(temporaryDirectory(), 'run')
+  const saved = { saveTrajectories: true, numTrajectoriesToSave: 3, klController: { kind: 'fixed', coef: 0.05 } }
+  // One update an iteration. Its rate moves the policy from the reference.
+  await start(await smallRun({ seed: 3, prompts: 6 }, { output: at, iterations: 3, optimizer: { lr: 0.01 }, ...saved }))
+  const logged = jsonLines(join(at, 'logs/metrics.jsonl')) as { values: Record<string, number> }[]
+  const asked = await AskedDashboard.over(at)
+  const mean = (values: readonly (number | null)[]): number =>
+    values.reduce<number>((sum, value) => sum + value!, 0) / values.length
+  try {
+    for (const iteration of [0, 1, 2]) {
+      const { rows } = await asked.get<SamplesAnswer>(`/api/runs/run/samples?where=iteration%3D${iteration}`)
+      expect(mean(rows.map(({ kl }) => kl))).toBeCloseTo(logged[iteration]!.values['kl/mean']!, 3)
+      expect(rows.every(({ entropy, gap }) => entropy === null && gap === null)).toBe(true)
+      const trajectories = jsonLines(join(at, `trajectories/00000${iteration}.jsonl`)) as Record<string, number[]>[]
+      for (const one of trajectories) {
+        const row = rows.find(({ promptId, sample }) => `${promptId} ${sample}` === `${one.prompt_id} ${one.sample}`)!
+        const numbers = (await asked.get<TokensAnswer>(`/api/runs/run/samples/${encodeURIComponent(row.id)}/tokens`))
+          .numbers
+        for (const name of ['advantage', 'logprob', 'entropy', 'kl', 'ratio', 'gap'] as const)
+          expect(numbers[name], name).toHaveLength(row.length)
+        expect(mean(numbers.kl!)).toBeCloseTo(row.kl!, 3)
+        expect(numbers.entropy!.every(value => value! > 0)).toBe(true)
+      }
+    }
+    rmSync(join(at, 'trajectories'), { recursive: true })
+    const [row] = (await asked.get<SamplesAnswer>('/api/runs/run/samples?where=iteration%3D2')).rows
+    const found = await asked.get<TokensAnswer>(`/api/runs/run/samples/${encodeURIComponent(row!.id)}/tokens`)
+    const why = 'of the engine: the trainer did not score this rollout'
+    expect(found.notes).toEqual({ logprob: why, kl: why })
+    expect(mean(found.numbers.kl!)).toBeCloseTo(row!.kl!, 5)
+    expect(Object.keys(found.missing).sort()).toEqual(['entropy', 'gap', 'ratio', 'value'])
+  } finally {
+    await asked.close()
+  }
 })
 
 test('saved trajectories have the numbers that are derived from the journal', async () => {

@@ -3,13 +3,14 @@ import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Journal, runPaths } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
-import { type JournalledSample, journalledSamples, type SamplingSettings } from '../../train/records.js'
+import { type JournalledSample, journalledSamples } from '../../train/records.js'
 import type { Flag, SampleDetail, Turn } from '../api.js'
 import { RequestError } from '../errors.js'
 import { groupReasons } from './drop-reasons.js'
 import { chatTurns } from './messages.js'
 import { parseSampleId, rowOf, rowShown } from './query.js'
 import type { SampleIndex } from './sample-index.js'
+import { settingsAt } from './settings.js'
 
 /** Samples of the iteration that was read last, until the memory is needed: questions about several of them follow each other. */
 const lastRead = new WeakMap<SampleIndex, { key: string; samples: WeakRef<readonly JournalledSample[]> }>()
@@ -20,7 +21,7 @@ async function iterationOf(index: SampleIndex, iteration: number): Promise<reado
   const known = last?.key === key ? last.samples.deref() : undefined
   if (known) return known
   const view = await index.view()
-  const settings = (view.config.config ?? {}) as SamplingSettings
+  const settings = await settingsAt(view, iteration)
   const { samples } = await journalledSamples(view.journal as Journal, iteration, settings)
   lastRead.set(index, { key, samples: new WeakRef(samples) })
   return samples

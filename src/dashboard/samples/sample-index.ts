@@ -7,10 +7,11 @@ import { join } from 'node:path'
 import { setImmediate as pause } from 'node:timers/promises'
 import { Journal, JournalError, RunReader, type RunView, runPaths } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
-import { type JournalledSample, journalledSamples, type SamplingSettings } from '../../train/records.js'
+import { type JournalledSample, journalledSamples } from '../../train/records.js'
 import type { IndexProgress } from '../api.js'
 import type { NumberRow } from './columns.js'
 import { DropReasons } from './drop-reasons.js'
+import { settingsAt } from './settings.js'
 import { SampleStore, type TextEntry } from './store.js'
 import { finishes, promptHash } from './where.js'
 
@@ -292,8 +293,8 @@ export class SampleIndex {
 
   /** A damaged file is told, and its samples are left out. */
   async #rowsOf(view: RunView, iteration: number): Promise<ReadIteration> {
-    const settings = (view.config.config ?? {}) as SamplingSettings
     try {
+      const settings = await settingsAt(view, iteration)
       // One journal reads one file after another; each of these reads its own.
       const journal = new Journal(runPaths(this.directory).journal)
       const { samples, ended } = await journalledSamples(journal, iteration, settings)

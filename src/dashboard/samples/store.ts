@@ -29,7 +29,7 @@ interface SealedIteration {
 }
 
 interface Header {
-  readonly version: 2
+  readonly version: 3
   readonly rows: number
   readonly bytes: number
   readonly components: readonly string[]
@@ -155,7 +155,7 @@ export class SampleStore {
     this.#folded += this.#pendingFolded
     const { components, bytes } = this.columns.encode(this.stored, this.stored + rows)
     const header: Header = {
-      version: 2,
+      version: 3,
       rows,
       bytes: bytes.length,
       components,
@@ -326,7 +326,7 @@ async function readSegment(file: FileHandle, at: number, { size, room }: { size:
   if (end < 0) return undefined
   try {
     const header = JSON.parse(head.toString('utf8', 0, end)) as Header
-    if (header.version !== 2 || header.bytes !== SampleColumns.bytesOf(header.rows, header.components.length))
+    if (header.version !== 3 || header.bytes !== SampleColumns.bytesOf(header.rows, header.components.length))
       return undefined
     const body = await room.read(file, at + end + 1, header.bytes)
     if (body.length !== header.bytes || crc32(body) !== header.crc32) return undefined

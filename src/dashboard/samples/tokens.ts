@@ -3,10 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { trajectoryPath } from '../../run/index.js'
 import { type Tokenizer, tokenReader } from '../../text/index.js'
 import type { ReplayedExperience, Trajectory } from '../../train/index.js'
+import { recordedKl } from '../../train/records.js'
 import { type TokenNumber, type TokensAnswer, tokenNumbers } from '../api.js'
 import { recordOf } from './detail.js'
 import { parseSampleId } from './query.js'
 import type { SampleIndex } from './sample-index.js'
+import { settingsAt } from './settings.js'
 
 export async function askTokens(index: SampleIndex, { id }: { id: string }): Promise<TokensAnswer> {
   const found = await recordOf(index, id)
@@ -45,12 +47,14 @@ export async function askTokens(index: SampleIndex, { id }: { id: string }): Pro
   put('return', trained?.returns, derived)
   const engine = found.outcome.kind === 'completed' ? found.outcome.logprobs : {}
   put('logprob', inference?.logprobs ?? engine.processed ?? engine.raw, notScored)
-  const notes: Partial<Record<TokenNumber, string>> =
-    inference?.logprobs || !numbers.logprob ? {} : { logprob: 'of the engine: the trainer did not score this rollout' }
+  const notes: Partial<Record<TokenNumber, string>> = {}
   put('entropy', inference?.entropies, 'the run did not record entropies')
-  const noKl = inference?.refLogprobs ? (trained ? notScored : derived) : 'the run recorded no reference'
-  put('kl', trained?.kl, noKl)
+  const kl = trained?.kl ?? recordedKl(found, await settingsAt(await index.view(), iteration))
+  put('kl', kl, inference?.refLogprobs ? notScored : 'the run recorded no reference')
   put('value', inference?.values, 'the run has no critic')
+  if (!inference?.logprobs)
+    for (const name of ['logprob', 'kl'] as const)
+      if (numbers[name]) notes[name] = 'of the engine: the trainer did not score this rollout'
   const { comparable } = trained ?? {}
   const own = inference?.logprobs
   const gap = own && comparable ? Array.from(own, (logprob, t) => logprob - comparable[t]!) : undefined

@@ -1,11 +1,12 @@
 /** The numbers of one iteration, by the names of the metrics' table. Pure. */
 import type { Experience, ExperienceBatch } from '../../experience/index.js'
-import { explainedVariance, meanKl, mergePolicyStatistics, type PolicyStatistics, tokenKl } from '../../maths/index.js'
+import { explainedVariance, meanKl, mergePolicyStatistics, type PolicyStatistics } from '../../maths/index.js'
 import { promptLength } from '../../sequence/index.js'
 import { stepMetrics } from '../run/optimizer-step.js'
 import type { RlConfig } from './config.js'
 import { engineGap } from './engine-gap.js'
 import { episodeMetrics } from './episode-metrics.js'
+import { referenceKl } from './reference-kl.js'
 import type { CriticUpdate, PolicyUpdate } from './update.js'
 
 /** What an optimiser step gave. Plain JSON, to survive an interruption within an iteration. */
@@ -136,11 +137,9 @@ export function iterationMetrics(numbers: IterationNumbers): Record<string, numb
 
 /** KL as the controller sees it, of log-probabilities that training computed; undefined without a reference. */
 export function measuredKl({ batch, logprobs, config }: Pick<IterationNumbers, 'batch' | 'logprobs' | 'config'>) {
-  const estimator = config.klEstimator ?? (config.useKlLoss ? 'k3' : 'k1')
-  const kls = batch.experiences.flatMap(({ refLogprobs }, i) => {
-    const own = logprobs[i]
-    return own && refLogprobs ? [tokenKl({ logprobs: own, refLogprobs, estimator })] : []
-  })
+  const kls = batch.experiences.flatMap(
+    ({ refLogprobs }, i) => referenceKl({ logprobs: logprobs[i], refLogprobs }, config) ?? [],
+  )
   return kls.length === 0 ? undefined : { kl: meanKl(kls), samples: kls.length }
 }
 

@@ -1,6 +1,6 @@
 /** The samples of an iteration as its journal has them, for those who look at a run: trained or not, whole or just begun. */
 import type { Inference } from '../../experience/index.js'
-import { meanKl, tokenKl } from '../../maths/index.js'
+import { meanKl } from '../../maths/index.js'
 import type { KeptMedia } from '../../media/index.js'
 import type { RewardOutcome } from '../../reward/index.js'
 import type { Outcome } from '../../rollout/index.js'
@@ -9,6 +9,7 @@ import type { RlConfig } from './config.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 import { IterationJournal } from './iteration-journal.js'
 import { type JournalledEpisode, journalledEpisode } from './journalled-episode.js'
+import { referenceKl } from './reference-kl.js'
 
 export interface JournalledSample {
   readonly promptId: string
@@ -56,6 +57,7 @@ export async function journalledSamples(
     const inference = recorded.inference(key)
     const own = outcome.kind === 'completed' ? outcome.promptIds : undefined
     const prompt = prompts.get(key.promptId)
+    const kl = recordedKl({ outcome, inference }, settings)
     return {
       ...key,
       promptIds: own ?? prompt?.ids ?? new Int32Array(),
@@ -66,7 +68,7 @@ export async function journalledSamples(
       reward: recorded.reward(key),
       inference,
       trained: trained?.has(nameOf(key)),
-      kl: klOf(inference, settings),
+      kl: kl && meanKl([kl]),
       entropy: meanOf(inference?.entropies),
       gap: gapOf(outcome, inference, settings),
     }
@@ -82,20 +84,28 @@ function withoutUnread(outcome: Outcome): Uint8Array | undefined {
   return sampled
 }
 
-function klOf(inference: Inference | undefined, settings: SamplingSettings): number | undefined {
-  const { logprobs, refLogprobs } = inference ?? {}
-  if (!logprobs || !refLogprobs || logprobs.length === 0) return undefined
-  const estimator = settings.klEstimator ?? (settings.useKlLoss ? 'k3' : 'k1')
-  return meanKl([tokenKl({ logprobs, refLogprobs, estimator })])
+/** Of each trained token, by the log-probabilities of the trainer, or of the engine where the rollout was not scored. */
+export function recordedKl(
+  { outcome, inference }: Pick<JournalledSample, 'outcome' | 'inference'>,
+  settings: SamplingSettings,
+): Float64Array | undefined {
+  const { logprobs = engineLogprobs(outcome, settings), refLogprobs } = inference ?? {}
+  return referenceKl({ logprobs, refLogprobs }, settings)
 }
 
-/** With filters the distributions differ on purpose: there is no gap. */
+/** Where they can be compared with those of the trainer: with filters the distributions differ on purpose. */
+function engineLogprobs(
+  outcome: Outcome,
+  { temperature = 1, topP = 1, topK = 0 }: SamplingSettings,
+): Float32Array | undefined {
+  if (outcome.kind !== 'completed' || topP < 1 || topK > 0) return undefined
+  return comparableLogprobs(outcome.logprobs, temperature)
+}
+
 function gapOf(outcome: Outcome, inference: Inference | undefined, settings: SamplingSettings): number | undefined {
-  const { temperature = 1, topP = 1, topK = 0 } = settings
   const own = inference?.logprobs
-  if (outcome.kind !== 'completed' || !own || topP < 1 || topK > 0) return undefined
-  const engine = comparableLogprobs(outcome.logprobs, temperature)
-  if (!engine || own.length === 0 || engine.length < own.length) return undefined
+  const engine = engineLogprobs(outcome, settings)
+  if (!own || !engine || own.length === 0 || engine.length < own.length) return undefined
   return meanOf(own.map((logprob, t) => Math.abs(logprob - engine[t]!)))
 }
 

@@ -241,6 +241,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       warnOfMedia(batch, iteration)
       const plan = iterationPlan(config, { iteration, samples: experiences.length })
       const logprobs = experiences.map(one => one.logprobs)
+      const entropies = experiences.map(one => one.entropies)
       if (state.updates.length === 0) checkSamples(acted, experiences, logprobs)
       for (const [place, planned] of plan.entries()) {
         if (place < state.updates.length) {
@@ -254,7 +255,10 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
           progress.stage('updating', `${which}${step}${done} of ${planned.places.length} samples`)
         }
         showUpdate(0)
-        const update = await makeUpdate(planned, batch, { config: acted, klCoef, logprobs, onSamples: showUpdate })
+        const update = await makeUpdate(planned, batch, {
+          ...{ config: acted, klCoef, logprobs, entropies },
+          onSamples: showUpdate,
+        })
         const advanced = update.outcome === 'done' ? 1 : 0
         state = {
           ...state,
@@ -307,7 +311,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       if (iteration % config.sampleEvery === 0) logSamples(batch, iteration)
       if (config.saveTrajectories)
         await saveTrajectories({
-          ...{ run: run.directory, iteration, experiences, logprobs, temperature: acted.temperature },
+          ...{ run: run.directory, iteration, experiences, logprobs, entropies, config: acted },
           count: config.numTrajectoriesToSave,
         })
       log(metrics)
@@ -334,7 +338,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   async function makeUpdate(
     planned: PlannedUpdate,
     { experiences }: ExperienceBatch,
-    { config: acted, klCoef, logprobs, onSamples }: UpdateContext,
+    { config: acted, klCoef, logprobs, entropies, onSamples }: UpdateContext,
   ): Promise<UpdateSummary> {
     const chosen = planned.places.map(place => experiences[place]!)
     if (planned.model === 'critic') {
@@ -377,8 +381,11 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       if (made.step) await ema?.follow()
       return made
     })
-    // If the rollout was not scored, the log-probabilities of its single update stand for the sampling policy.
-    for (const [k, place] of planned.places.entries()) logprobs[place] ??= update.logprobs[k]!
+    // If the rollout was not scored, the numbers of its single update stand for the sampling policy.
+    for (const [k, place] of planned.places.entries()) {
+      logprobs[place] ??= update.logprobs[k]!
+      entropies[place] ??= update.entropies[k]
+    }
     return policySummary(update, rates.lr)
   }
 
@@ -491,6 +498,7 @@ interface UpdateContext {
   readonly klCoef: number
   /** Of the policy that sampled; those of the first update are written here where the rollout was not scored. */
   readonly logprobs: (Float32Array | undefined)[]
+  readonly entropies: (Float32Array | undefined)[]
   readonly onSamples: (done: number) => void
 }
 

@@ -4,7 +4,9 @@ import type { Experience } from '../../experience/index.js'
 import { makeDirectory, writeFileAtomic } from '../../files/index.js'
 import { trajectoryPath } from '../../run/index.js'
 import { promptLength } from '../../sequence/index.js'
+import type { RlConfig } from './config.js'
 import { comparableLogprobs } from './engine-logprobs.js'
+import { type KlSettings, referenceKl } from './reference-kl.js'
 
 /** One line. Lists have one number per trained token of the response. */
 export interface Trajectory {
@@ -40,34 +42,42 @@ interface SaveOptions {
   readonly experiences: readonly Experience[]
   /** Of the policy that sampled, by sample. */
   readonly logprobs: readonly (Float32Array | undefined)[]
-  readonly temperature: number
+  readonly entropies: readonly (Float32Array | undefined)[]
+  readonly config: KlSettings & Pick<RlConfig, 'temperature'>
   /** How many samples. */
   readonly count: number
 }
 
+interface PolicyNumbers {
+  readonly logprobs: Float32Array | undefined
+  readonly entropies: Float32Array | undefined
+}
+
 /** An iteration that is made again after an interruption writes the same file again. */
-export async function saveTrajectories({ run, iteration, experiences, logprobs, ...rest }: SaveOptions): Promise<void> {
+export async function saveTrajectories(options: SaveOptions): Promise<void> {
+  const { run, iteration, experiences, logprobs, entropies, config, count } = options
   const path = trajectoryPath(run, iteration)
-  const lines = experiences
-    .slice(0, rest.count)
-    .map((one, place) => `${JSON.stringify(trajectoryOf(one, { iteration, logprobs: logprobs[place], ...rest }))}\n`)
+  const lines = experiences.slice(0, count).map((one, place) => {
+    const numbers = { logprobs: logprobs[place], entropies: entropies[place] }
+    return `${JSON.stringify(trajectoryOf(one, { iteration, config, ...numbers }))}\n`
+  })
   await makeDirectory(dirname(path))
   await writeFileAtomic(path, lines.join(''))
 }
 
 function trajectoryOf(
   one: Experience,
-  { iteration, logprobs, temperature }: { iteration: number; logprobs: Float32Array | undefined; temperature: number },
+  { iteration, logprobs, entropies, config }: Pick<SaveOptions, 'iteration' | 'config'> & PolicyNumbers,
 ): Trajectory {
-  const { sequence } = one
+  const { sequence, refLogprobs } = one
   const length = promptLength(sequence)
   const list = (values: ArrayLike<number> | undefined) => values && Array.from(values)
   const recorded = {
     logprobs: list(logprobs),
-    engine_logprobs: list(comparableLogprobs(one.engineLogprobs, temperature)),
-    ref_logprobs: list(one.refLogprobs),
-    entropies: list(one.entropies),
-    kl: list(one.kl),
+    engine_logprobs: list(comparableLogprobs(one.engineLogprobs, config.temperature)),
+    ref_logprobs: list(refLogprobs),
+    entropies: list(entropies),
+    kl: list(one.kl ?? referenceKl({ logprobs, refLogprobs }, config)),
     values: list(one.values),
     unread: sequence.unread?.map(at => at - length),
   }

@@ -60,6 +60,8 @@ export interface PolicyUpdate {
    * for the old ones.
    */
   readonly logprobs: readonly Float32Array[]
+  /** Of the same policy; undefined where they were not computed. */
+  readonly entropies: readonly (Float32Array | undefined)[]
   /** Undefined where `targetKl` forbade it. */
   readonly step: MadeStep | undefined
 }
@@ -88,6 +90,7 @@ async function policyStep(options: PolicyUpdateOptions, overflows: number): Prom
       (objectiveOptions.highEntropyTokenRatio ?? 0) > 0 ||
       measuresEntropy(experiences))
   const logprobs = new Array<Float32Array>(experiences.length)
+  const entropies = new Array<Float32Array | undefined>(experiences.length)
   const sums = { value: 0, policy: 0, kl: 0, entropy: 0 }
   let hasKl = false
   let done = 0
@@ -97,7 +100,10 @@ async function policyStep(options: PolicyUpdateOptions, overflows: number): Prom
     (outputs, indices) => {
       const samples = outputs.map((output, k) => objectiveSample(experiences[indices[k]!]!, output, options))
       const result = objective({ samples, totals, options: objectiveOptions })
-      for (const [k, index] of indices.entries()) logprobs[index] = outputs[k]!.logprobs
+      for (const [k, index] of indices.entries()) {
+        logprobs[index] = outputs[k]!.logprobs
+        entropies[index] = outputs[k]!.entropies
+      }
       done += indices.length
       options.onSamples?.(done)
       sums.value += result.value
@@ -126,6 +132,7 @@ async function policyStep(options: PolicyUpdateOptions, overflows: number): Prom
     ptx: ptxValue,
     statistics: merged,
     logprobs,
+    entropies,
     step: stopped ? undefined : { ...(await actor.step(rates)), overflows },
   }
 }
