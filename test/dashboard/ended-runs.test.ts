@@ -87,6 +87,17 @@ test('an act on a run that has finished is refused, and changes none of its file
   expect(chat).toMatchObject({ status: 409, text: expect.stringContaining('the run has finished') })
 })
 
+test('prompts that were dropped are told when the run is over, under the names of their rows', async () => {
+  const directory = join(runs, 'dropping')
+  const run = await Run.create(directory, identity({ algorithm: 'grpo', iterations: 9 }, { command: 'rl' }))
+  const log = await ActLog.open(directory)
+  const drops = ['a/0', 'b+2/1', 'c/0/spare.1'].map(promptId => ({ act: 'drop-prompt', promptId }))
+  for (const act of [...drops, { act: 'restore-prompt', promptId: 'a/3' }])
+    await log.add({ time: '2026-01-01T00:00:00.000Z', from: 4, act })
+  await run.close('finished')
+  expect((await asked.get<ActsAnswer>(acts('dropping'))).droppedPrompts).toEqual(['b', 'c'])
+})
+
 test('a run that ends before it has answered says so, for an act and for a chat', async () => {
   const directory = join(runs, 'ending')
   const run = await Run.create(directory, identity({ algorithm: 'grpo', iterations: 1 }, { command: 'rl' }))

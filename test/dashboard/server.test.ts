@@ -145,7 +145,9 @@ describe('whatever a run logs', () => {
   }
 
   test('every documented metric is among the curves, with what it means', async () => {
-    const documented = new Map(metricNames.map(({ name, meaning }) => [name.replace(/<\w+>/, 'own'), meaning]))
+    const documented = new Map(
+      metricNames.map(({ name, meaning }) => [name.replace(/<\w+>/, 'own'), meaning.replaceAll('`', '')]),
+    )
     const names = [...documented.keys()]
     const other = await over('rl', run => run.metrics(1, Object.fromEntries(names.map((name, n) => [name, n]))))
     const { metrics } = await other.get<MetricsAnswer>('/api/runs/run/metrics')

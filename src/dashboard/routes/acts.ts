@@ -5,6 +5,7 @@ import { type ActsAnswer, type ChangeableOption, changeableOptions } from '../ap
 import { isListening } from '../control.js'
 import { RequestError } from '../errors.js'
 import { rewardNames } from '../reward-names.js'
+import { droppedName } from '../row-name.js'
 import { checkedBody } from './flags.js'
 import type { Handler } from './index.js'
 
@@ -31,7 +32,7 @@ export const actsRoute: Handler = async ({ catalog, rewards }, { parts }): Promi
     state: state?.state ?? null,
     unit: isRl ? 'iteration' : 'step',
     settings: state?.settings ?? changeable.map(option => settingOf(view, inForce, { option, reason })),
-    droppedPrompts: state?.droppedPrompts ?? [],
+    droppedPrompts: state?.droppedPrompts ?? droppedIn(records),
     acts: records.map(({ time, from, act }) => ({
       time,
       from,
@@ -79,6 +80,17 @@ async function stateOf(directory: string): Promise<StateAnswer | undefined> {
     // It ended in between.
   }
   return undefined
+}
+
+/** As the run itself would tell. */
+function droppedIn(acts: readonly ActRecord[]): string[] {
+  const names = new Set<string>()
+  for (const { act } of acts) {
+    if (typeof act.promptId !== 'string') continue
+    if (act.act === 'drop-prompt') names.add(droppedName(act.promptId))
+    if (act.act === 'restore-prompt') names.delete(droppedName(act.promptId))
+  }
+  return [...names]
 }
 
 /** The event of an act has its words. */

@@ -56,5 +56,6 @@ function meaningOf(name: string): string {
   const family = metricNames.find(
     metric => metric.name.includes('<') && name.startsWith(metric.name.replace(/<\w+>$/, '')),
   )
-  return (exact ?? family)?.meaning ?? ''
+  // Names of options stand in quotes of Markdown, which a page shows as they are.
+  return (exact ?? family)?.meaning.replaceAll('`', '') ?? ''
 }
