@@ -40,6 +40,12 @@ function errorOf(text: string): string {
   }
 }
 
+/** The error that a command ended with, without what it said of its progress. */
+function errorIn(said: string): string {
+  const at = said.lastIndexOf('\nwhetstone: ')
+  return said.slice(at < 0 ? 0 : at + '\nwhetstone: '.length).trim()
+}
+
 interface Served {
   /** Ends its processes, and removes what was exported for it. */
   readonly end: () => Promise<void>
@@ -166,7 +172,7 @@ export class ChatServers {
       child.on('error', reject)
       child.on('exit', code => {
         if (code === 0) resolve('')
-        else reject(new RequestError(500, `the model could not be served: ${said.trim()}`))
+        else reject(new RequestError(500, `the model could not be served: ${errorIn(said)}`))
       })
     })
   }

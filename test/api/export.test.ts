@@ -1,9 +1,10 @@
 /** `whetstone export --to gguf|hf|--merge` of runs, adapters and models, with the card beside it. */
-import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { importGguf } from '../../src/gguf/index.js'
 import { rewardModel, sft } from '../../src/index.js'
+import { exportRun, type Report, silentReport } from '../../src/train/index.js'
 import { checksumsOf } from '../support/checksums.js'
 import { cli } from '../support/cli.js'
 import { fresh, jsonl } from '../support/files.js'
@@ -52,6 +53,27 @@ test('a run as a GGUF file: its best model, a Modelfile, and a card with figures
   // A second file beside it leaves the card as it is, and says so.
   const again = await cli(['export', run, '--to', 'gguf', '--type', 'q8_0', '--out', join(folder, 'small.gguf')])
   expect(again.stdout).toContain('README.md was there already: no model card was written')
+})
+
+test('a checkpoint that the run removes while it is read: the newest one after it, or an error that says so', async () => {
+  const live = fresh('live')
+  await sft({ ...options, data: jsonl(rows), output: live, saveSteps: 1, epochs: 2, keepCheckpoints: 3 })
+  const checkpoints = join(live, 'checkpoints')
+  const last = readdirSync(checkpoints).sort().at(-1)!
+  const removing = (): Report => {
+    const removed = () => rmSync(join(checkpoints, last), { recursive: true, force: true })
+    return { ...silentReport, transfer: () => ({ at: removed, end: removed }) }
+  }
+  const { signal } = new AbortController()
+  const of = (step: number | undefined) =>
+    exportRun(live, { out: fresh('newest'), what: 'model', step }, { report: removing(), signal })
+  const kept = fresh('kept')
+  cpSync(checkpoints, kept, { recursive: true })
+  await expect(of(Number(last))).rejects.toThrow(
+    `${live}: the run removed its checkpoint of step ${Number(last)} while it`,
+  )
+  cpSync(kept, checkpoints, { recursive: true })
+  expect((await of(undefined)).step).toBe(Number(last) - 1)
 })
 
 test('a run as a directory in another dtype, with its card', async () => {
