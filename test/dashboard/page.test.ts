@@ -1,9 +1,9 @@
 /** What the page works out itself, without a browser. */
-import { expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { SampleRow } from '../../src/dashboard/api.js'
 import { readAddress, writeAddress } from '../../src/dashboard/page/address.js'
 import { number, withoutCommonPath } from '../../src/dashboard/page/format.js'
-import { askOn, happened } from '../../src/dashboard/page/happened.js'
+import { askOn, changed, happened } from '../../src/dashboard/page/happened.js'
 import { conditionValue, matches, withCondition } from '../../src/dashboard/page/where.js'
 import { question } from '../../src/dashboard/question.js'
 import { isDropped, rowName } from '../../src/dashboard/row-name.js'
@@ -95,32 +95,51 @@ test('an address says what is shown, whatever a run is called', () => {
     expect(readAddress(unknown).page, unknown).toBe('runs')
 })
 
-test('what happens while a view waits for its answer is asked for after it', async () => {
-  vi.useFakeTimers()
-  try {
+describe('views of a run that goes on', () => {
+  beforeAll(() => void vi.useFakeTimers())
+  afterAll(() => void vi.useRealTimers())
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+
+  test('what happens while a view waits for its answer is asked for after it', async () => {
     const answers: (() => void)[] = []
     const stop = askOn(['metrics'], () => new Promise(resolve => answers.push(resolve)))
     expect(answers).toHaveLength(1)
-    for (const _ of [1, 2]) {
-      happened('metrics')
-      await vi.advanceTimersByTimeAsync(1000)
+    for (const kind of ['metrics', 'metrics', 'samples'] as const) {
+      happened(kind)
+      await pass(3000)
     }
-    happened('samples')
-    await vi.advanceTimersByTimeAsync(1000)
     expect(answers).toHaveLength(1)
     answers[0]!()
-    await vi.advanceTimersByTimeAsync(1000)
+    await pass(3000)
     expect(answers).toHaveLength(2)
     answers[1]!()
-    await vi.advanceTimersByTimeAsync(1000)
+    await pass(3000)
     expect(answers).toHaveLength(2)
     stop()
     happened('metrics')
-    await vi.advanceTimersByTimeAsync(1000)
+    await pass(3000)
     expect(answers).toHaveLength(2)
-  } finally {
-    vi.useRealTimers()
-  }
+  })
+
+  test('a fast run is asked for every two seconds, what the page itself changed at once', async () => {
+    await pass(3000)
+    let asked = 0
+    const stop = askOn(['metrics', 'acts'], async () => void asked++)
+    happened('metrics')
+    await pass(100)
+    expect(asked).toBe(2)
+    for (let second = 0; second < 10; second++) {
+      await pass(1000)
+      happened('metrics')
+    }
+    await pass(2000)
+    expect(asked).toBe(2 + 6)
+    happened('metrics')
+    changed('acts')
+    await pass(100)
+    expect(asked).toBe(2 + 6 + 1)
+    stop()
+  })
 })
 
 test('numbers, questions and paths are short', () => {

@@ -1,11 +1,16 @@
-/** How often each kind of thing has happened, told to views at most once in half a second. */
+/** How often each kind of thing has happened, told to views: the first time at once, then every two seconds while more happens. */
 import type { LiveEvent } from '../api.js'
 
 const counts: Record<LiveEvent['kind'], number> = { runs: 0, run: 0, metrics: 0, samples: 0, acts: 0 }
 const watchers = new Set<() => void>()
-let isTelling = false
 
-const restMs = 500
+/** What happens together is told once. */
+const togetherMs = 50
+/** Asking and drawing take processor time, which a training on the same machine may need. */
+const restMs = 2000
+
+let timer: ReturnType<typeof setTimeout> | undefined
+let [toldAt, dueAt] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
 
 /** Changes when one of these kinds has happened. */
 const liveVersion = (kinds: readonly LiveEvent['kind'][]): number => kinds.reduce((sum, kind) => sum + counts[kind], 0)
@@ -46,15 +51,27 @@ export function askOn(kinds: readonly LiveEvent['kind'][], ask: () => Promise<vo
   }
 }
 
-/** The page itself changed something, such as a flag. */
+/** The server told of it. */
 export function happened(kind: LiveEvent['kind']): void {
   counts[kind]++
-  if (isTelling) return
-  isTelling = true
-  setTimeout(() => {
-    isTelling = false
+  tellAt(Math.max(performance.now() + togetherMs, toldAt + restMs))
+}
+
+/** The page itself changed something, such as a flag: views show it without a rest. */
+export function changed(kind: LiveEvent['kind']): void {
+  counts[kind]++
+  tellAt(performance.now() + togetherMs)
+}
+
+function tellAt(due: number): void {
+  if (dueAt <= due) return
+  clearTimeout(timer)
+  dueAt = due
+  timer = setTimeout(() => {
+    toldAt = performance.now()
+    dueAt = Number.POSITIVE_INFINITY
     for (const watcher of [...watchers]) watcher()
-  }, restMs)
+  }, due - performance.now())
 }
 
 export function everythingHappened(): void {

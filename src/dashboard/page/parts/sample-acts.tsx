@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { ActRequest, Flag, SampleDetail } from '../../api.js'
 import { isDropped } from '../../row-name.js'
 import { post } from '../client.js'
-import { happened } from '../happened.js'
+import { changed } from '../happened.js'
 import { useAnswer } from '../hooks.js'
 import { Says, useSaid } from './common.js'
 
@@ -29,7 +29,7 @@ export function SampleActs({ run, detail, onChange }: ActsProps) {
   const act = (body: ActRequest) =>
     attempt(async () => {
       const { message } = await post('POST /api/runs/:run/acts', { run }, body)
-      happened('acts')
+      changed('acts')
       onChange()
       return message
     })

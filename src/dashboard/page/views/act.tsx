@@ -4,7 +4,7 @@ import type { ActRequest, ActsAnswer } from '../../api.js'
 import type { ViewProps } from '../app.js'
 import { exportPath, post } from '../client.js'
 import { clock, counted, number } from '../format.js'
-import { happened } from '../happened.js'
+import { changed } from '../happened.js'
 import { useAnswer } from '../hooks.js'
 import { Loading, Says, useSaid } from '../parts/common.js'
 import { report } from '../report-answers.js'
@@ -23,7 +23,7 @@ export function Act({ run }: ViewProps) {
   const act: Attempt = body =>
     attempt(async () => {
       const { message } = await post('POST /api/runs/:run/acts', { run }, body)
-      happened('acts')
+      changed('acts')
       reload()
       return message
     })
