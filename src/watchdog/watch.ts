@@ -21,7 +21,7 @@ const ids = new Map<string, number>()
 const calls: Watch[] = []
 let timer: NodeJS.Timeout | undefined
 
-/** Called by the room that has the native part. It is loaded when the first function is watched. */
+/** Called by the room that has the native part. It is loaded with the first watch. */
 export function provideWatchdog(load: () => Partial<WatchdogNative>): void {
   loadNative = load
 }
@@ -54,7 +54,10 @@ export class Watch {
     readonly limitMs: number,
     /** The same for the rest of a call that waits: other work of the process may be what holds it then. */
     readonly waitingLimitMs = limitMs,
-  ) {}
+  ) {
+    // What the native part takes to load is not the time of the first call.
+    recordOf()
+  }
 
   /**
    * Runs the part of a call that does not wait, and watches over the rest until `release` is called. A call that was given up is
@@ -89,7 +92,7 @@ export class Watch {
   }
 }
 
-/** The thread is started by the first call that is watched. */
+/** The thread is started with the first watch. */
 function recordOf(): Float64Array | undefined {
   if (record || !loadNative) return record
   try {

@@ -19,3 +19,18 @@ test('libtorch is loaded by the first tensor, not by an import', async () => {
   expect(stderr).toBe('')
   expect(JSON.parse(stdout)).toEqual({ imported: 'function', before: false, sum: 3, after: true })
 })
+
+test('a reward is not blamed for the time that libtorch takes to load', async () => {
+  const script = `
+    const [, reward, tensor] = process.argv
+    await import(tensor)
+    const { RewardComputationEngine, sampleReward, textRewardInput } = await import(reward)
+    const engine = new RewardComputationEngine({ sources: [sampleReward(() => 1, { name: 'fast' })], blockedMs: 20 })
+    const { summary } = await engine.compute([textRewardInput({ prompt: 'a', response: 'b' })])
+    console.log(JSON.stringify(summary.failuresByReason))`
+  const dist = join(compiled(), 'dist')
+  const modules = [join(dist, 'reward/library.js'), join(dist, 'tensor/index.js')]
+  const { stdout, stderr } = await runChild('--eval', [script, ...modules], { flags: ['--input-type=module'] })
+  expect(stderr).toBe('')
+  expect(JSON.parse(stdout)).toEqual({})
+})
