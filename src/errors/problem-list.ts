@@ -6,20 +6,26 @@ const maxGroups = 1000
 const listedReasons = 10
 
 interface Problem {
-  /** Among all. */
+  /** Of its file, among the files as they came. */
+  readonly file: number
+  /** Of its line or row in the file. */
   readonly number: number
   readonly line: string
 }
 
 interface Group {
   count: number
-  /** The first of them. */
+  /** The first of them, in order. */
   readonly shown: Problem[]
 }
+
+/** By files and lines: rows are often read in another order. */
+const compare = (a: Problem, b: Problem): number => a.file - b.file || a.number - b.number
 
 export class ProblemList {
   readonly #groups = new Map<string, Group>()
   readonly #first: Problem[] = []
+  readonly #files = new Map<string, number>()
   #count = 0
 
   /** `listed`: how many are shown. */
@@ -35,11 +41,20 @@ export class ProblemList {
     const key = isKnown ? reason : 'other reasons'
     const group = this.#groups.get(key) ?? { count: 0, shown: [] }
     this.#groups.set(key, group)
-    const problem = { number: this.#count, line: `  ${where}: ${message}` }
+    const [, file = where, number = 0] = /^(.*)(?::|, row )(\d+)$/s.exec(where) ?? []
+    if (!this.#files.has(file)) this.#files.set(file, this.#files.size)
+    const problem = { file: this.#files.get(file)!, number: Number(number), line: `  ${where}: ${message}` }
     group.count++
-    if (group.shown.length < this.listed) group.shown.push(problem)
-    if (this.#first.length < this.listed) this.#first.push(problem)
+    this.#keep(group.shown, problem)
+    this.#keep(this.#first, problem)
     this.#count++
+  }
+
+  /** Among as many as are shown, if it is one of the first. */
+  #keep(first: Problem[], problem: Problem): void {
+    const at = first.findLastIndex(one => compare(one, problem) <= 0) + 1
+    if (at < this.listed) first.splice(at, 0, problem)
+    if (first.length > this.listed) first.pop()
   }
 
   /** Lines in the order of the file; then how many more there are, and of which reasons. */
@@ -59,7 +74,7 @@ export class ProblemList {
     const chosen: Problem[] = []
     for (let turn = 0; turn < this.listed && chosen.length < this.listed; turn++)
       chosen.push(...groups.flatMap(({ shown }) => shown.slice(turn, turn + 1)).slice(0, this.listed - chosen.length))
-    return chosen.sort((a, b) => a.number - b.number)
+    return chosen.sort(compare)
   }
 
   #reasons(): string[] {

@@ -106,11 +106,10 @@ async function countAll(dataset: Dataset<ExampleKind>, options: CountOptions): P
   return { option: 'promptMaxLen', limit, ...counts, lengths }
 }
 
-/** All of them at once, in the order of their files. */
+/** All of them at once. */
 function unusableMedia(found: readonly { readonly where: string; readonly message: string }[]): DataError {
   const problems = new ProblemList()
-  const inOrder = found.toSorted((a, b) => a.where.localeCompare(b.where, 'en', { numeric: true }))
-  for (const { where, message } of inOrder) problems.add(where, message)
+  for (const { where, message } of found) problems.add(where, message)
   const what = found.length === 1 ? 'a prompt has' : `${found.length} prompts have`
   return new DataError([`data: ${what} images or videos that cannot be used`, ...problems.lines].join('\n'))
 }
