@@ -11,6 +11,7 @@ import { modelOfRun, Run } from '../run/index.js'
 import { locateModel, withBase } from '../source/index.js'
 import type { DType } from '../tensor/index.js'
 import { exportRun } from '../train/index.js'
+import { checkNames, named } from './known-options.js'
 import { placeCard } from './model-card.js'
 
 interface CommonOptions {
@@ -49,6 +50,10 @@ export interface ExportedModel {
   readonly notes: readonly string[]
 }
 
+const commonNames = ['to', 'out', 'merge', 'report', 'signal'] as const
+const ggufNames = named(...commonNames, 'type')
+const directoryNames = named(...commonNames, 'dtype')
+
 /**
  * Writes a model (a directory, a run, an adapter, a GGUF file or an id of the Hub) for other programs.
  *
@@ -59,6 +64,11 @@ export async function exportModel(
   model: string,
   options: ExportGgufOptions | ExportDirectoryOptions,
 ): Promise<ExportedModel> {
+  if (options?.to === 'hf') checkNames('exportModel', options, directoryNames, ['to'])
+  else checkNames('exportModel', options, ggufNames, ['to'])
+  const { to }: { to: unknown } = options
+  if (to !== 'hf' && to !== 'gguf')
+    throw new InputError(`exportModel: to: expected 'gguf' or 'hf', got ${JSON.stringify(to)}`)
   const { merge, report = silentReport, signal = new AbortController().signal } = options
   const around = { report, signal }
   const name = basename(resolve(model), extname(model) === '.gguf' ? '.gguf' : '')

@@ -87,19 +87,13 @@ export interface GenerateOptions
   readonly report?: Report
 }
 
+/** Options that the engine takes as they are. */
+const engineNames = ['adapter', 'device', 'devices', 'chatTemplate', 'maxSequences', 'maxLength', 'cacheBytes'] as const
+
 const optionNames = named(
   ...samplingNames,
-  ...([
-    'model',
-    'data',
-    'adapter',
-    'device',
-    'devices',
-    'chatTemplate',
-    'maxSequences',
-    'maxLength',
-    'cacheBytes',
-  ] as const),
+  ...engineNames,
+  ...(['model', 'data'] as const),
   ...([
     'signal',
     'text',
@@ -123,7 +117,7 @@ const optionNames = named(
  *   console.log(text)
  */
 export async function* generate(options: GenerateOptions): AsyncGenerator<GeneratedSample, void> {
-  checkNames('generate', options, optionNames)
+  checkNames('generate', options, optionNames, ['model', 'data'])
   const { tokenizer: given, n = 1, logprobs = 'raw', report = silentReport } = options
   const { signal = new AbortController().signal, seed = 0, text = 'plain' } = options
   const { model, adapter } = await locateGiven(options, { report, signal })
@@ -196,16 +190,7 @@ function overModel(model: LocalModel<'language'>, tokenizer: Tokenizer | undefin
 async function open(directory: string, options: GenerateOptions, report: Report): Promise<Opened> {
   const loading = report.transfer('loading')
   return openRankedEngine(directory, {
-    ...pick(options, [
-      'adapter',
-      'device',
-      'devices',
-      'chatTemplate',
-      'maxSequences',
-      'maxLength',
-      'cacheBytes',
-      'signal',
-    ]),
+    ...pick(options, [...engineNames, 'signal']),
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())
 }

@@ -81,7 +81,7 @@ const optionNames = named(
  * for await (const scored of score({ model: 'model', data: [{ prompt: 'What is 2 + 2?', response: '4' }] })) console.log(scored)
  */
 export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, void> {
-  checkNames('score', options, optionNames)
+  checkNames('score', options, optionNames, ['model', 'data'])
   const { chatTemplate = 'auto', packing = 'on', report = silentReport } = options
   const { signal = new AbortController().signal } = options
   const { model: given, adapter } = await locateGiven(options, { report, signal })

@@ -83,7 +83,7 @@ const optionNames = named(
  * await server.close()
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
-  checkNames('serve', options, optionNames)
+  checkNames('serve', options, optionNames, ['model'])
   const { model: named, tokenizer: given, servedModelName, control, report = silentReport, ...others } = options
   const { media: mediaOptions = {}, processor, ...rest } = others
   const { adapter: namedAdapter, devices, device, signal, chatTemplate, adapters, ...server } = rest

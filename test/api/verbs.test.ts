@@ -3,7 +3,18 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { main } from '../../src/cli/main.js'
-import { evaluate, experience, generate, grpo, LocalModel, rl, score, serve } from '../../src/index.js'
+import {
+  evaluate,
+  experience,
+  exportModel,
+  generate,
+  grpo,
+  importModel,
+  LocalModel,
+  rl,
+  score,
+  serve,
+} from '../../src/index.js'
 import { Journal } from '../../src/run/index.js'
 import { IterationJournal } from '../../src/train/rl/iteration-journal.js'
 import { atEnd } from '../support/at-end.js'
@@ -132,4 +143,16 @@ test('options that do not exist, and what is missing, are errors before any work
   await expect(serve({ model, prt: 0 })).rejects.toThrow('serve: there is no option "prt"; did you mean port?')
   // @ts-expect-error data is missing
   await expect(all(generate({ model }))).rejects.toThrow('generate: data: missing')
+  // @ts-expect-error there is no such option
+  await expect(exportModel(model, { to: 'gguf', typ: 'f16' })).rejects.toThrow(
+    'exportModel: there is no option "typ"; did you mean type?',
+  )
+  // @ts-expect-error options are missing
+  await expect(exportModel(model)).rejects.toThrow('exportModel: expected options')
+  // @ts-expect-error not a form
+  await expect(exportModel(model, { to: 'onnx' })).rejects.toThrow(
+    "exportModel: to: expected 'gguf' or 'hf', got \"onnx\"",
+  )
+  // @ts-expect-error out is missing
+  await expect(importModel('model.gguf', {})).rejects.toThrow('importModel: out: missing')
 })
