@@ -1,7 +1,8 @@
 import type { LabelledLoss, LabelledLossDefinition, PreferenceLossDefinition } from '../../maths/index.js'
 import { checkDefinitions } from '../config/definitions.js'
 import type { JobOptions, JobResult } from '../run/job.js'
-import { runSupervised } from '../supervised/job.js'
+import type { SupervisedKind } from '../supervised/example-digest.js'
+import { runSupervised, type SupervisedParts } from '../supervised/job.js'
 import { lossOf, lossOptionsOf, type PreferenceConfig } from './config.js'
 import { ktoLoop } from './kto-loop.js'
 import { preferenceLoop } from './loop.js'
@@ -34,19 +35,12 @@ function runPairs(job: JobOptions<PreferenceConfig>, definition: PreferenceLossD
     reference: job.config.reference,
     kind: 'preferences',
     shown: ['loss/train', 'preference/margin', 'preference/accuracy', 'speed/tokens_per_second'],
-    loop: async ({ config, run, model, dataset, tokenizer, training, validation }) => {
+    loop: async parts => {
+      const { config, model, training, validation } = parts
       const reference = await referencePass<'preferences'>({
-        config,
-        directory: run.directory,
-        policy: model,
-        step: training.step,
-        fingerprints: dataset.fingerprints,
-        inputs: run.inputs,
-        rows: dataset.train(tokenizer),
-        validation,
+        ...passOver(parts),
         responses: pairResponses,
         span: everyRowEachEpoch(config) ? 'epoch' : 'all',
-        job,
       })
       const loss = { ...lossOptionsOf(config), loss: definition }
       await preferenceLoop({ model, reference, training, validation, loss, signal: job.signal })
@@ -60,26 +54,29 @@ function runLabelled(job: JobOptions<PreferenceConfig>, definition: LabelledLoss
     reference: job.config.reference,
     kind: 'labelled',
     shown: ['loss/train', 'preference/margin', 'preference/kl', 'speed/tokens_per_second'],
-    loop: async ({ config, run, model, dataset, tokenizer, training, validation }) => {
+    loop: async parts => {
+      const { config, model, training, validation } = parts
       const { maxLength = model.maxLength } = config
       const reference = await referencePass<'labelled'>({
-        config,
-        directory: run.directory,
-        policy: model,
-        step: training.step,
-        fingerprints: dataset.fingerprints,
-        inputs: run.inputs,
-        rows: dataset.train(tokenizer),
-        validation,
+        ...passOver(parts),
         responses: batch => [...labelledResponses(batch), ...mismatchedResponses(batch, maxLength)],
         span: 'all',
-        job,
       })
       const options = lossOptionsOf(config)
       const loss: LabelledLoss = call => definition.compute({ ...call, options })
       await ktoLoop({ model, reference, training, validation, loss, maxLength, signal: job.signal })
     },
   })
+}
+
+/** The rows of a training that its reference scores, and what they depend on. */
+function passOver<K extends SupervisedKind>(parts: SupervisedParts<PreferenceConfig, K, 'language'>) {
+  const { config, run, model, dataset, tokenizer, training, validation, job } = parts
+  return {
+    ...{ config, directory: run.directory, inputs: run.inputs, policy: model, step: training.step, validation, job },
+    fingerprints: dataset.fingerprints,
+    rows: dataset.train(tokenizer),
+  }
 }
 
 /** Where a source is visited in part, another epoch visits another part of it. */

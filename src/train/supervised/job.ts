@@ -42,7 +42,7 @@ interface SupervisedTrainer<C extends SupervisedConfig, K extends SupervisedKind
 }
 
 /** What a trainer's loop is given. */
-interface SupervisedParts<C extends SupervisedConfig, K extends SupervisedKind, R extends Role> {
+export interface SupervisedParts<C extends SupervisedConfig, K extends SupervisedKind, R extends Role> {
   readonly config: C
   readonly run: Run
   readonly model: TokenModel<R>
