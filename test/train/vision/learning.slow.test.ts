@@ -19,19 +19,21 @@ import { rowsBeside, squarePng, visionDirectory } from '../../support/vision-tas
 const among = ['red', 'blue'] as const
 const folder = fresh('pictures')
 mkdirSync(folder)
-async function pictures(kind: string, placeOf: (i: number) => readonly [number, number] | undefined) {
-  const made = Array.from({ length: 16 }, async (_, i) => {
-    // Each place has both colours, or the place would tell the colour.
-    const colour = among[(i + Math.floor(i / 8)) % 2]!
-    const name = `${kind}-${i}.png`
-    writeFileSync(join(folder, name), await squarePng(colour, kind === 'train' ? i : 101 + i, placeOf(i)))
-    return { name, colour }
-  })
+/** Of each place both colours, or the place would tell the colour. */
+async function pictures(kind: string, places: readonly (readonly [number, number])[]) {
+  const made = places.flatMap((place, nr) =>
+    among.map(async (colour, i) => {
+      const name = `${kind}-${nr}-${colour}.png`
+      writeFileSync(join(folder, name), await squarePng(colour, (kind === 'train' ? 0 : 101) + 2 * nr + i, place))
+      return { name, colour }
+    }),
+  )
   return Promise.all(made)
 }
-const names = await pictures('train', () => undefined)
+const everyPlace = Array.from({ length: 64 }, (_, i) => [(i * 5) % 8, (i * 3 + Math.floor(i / 8)) % 8] as const)
+const names = await pictures('train', everyPlace.slice(0, 24))
 /** Not trained on: squares at other places, on other greys. */
-const heldOut = await pictures('held-out', i => [(i * 3 + 1) % 8, (i * 7 + 2) % 8])
+const heldOut = await pictures('held-out', everyPlace.slice(48))
 const prompt = 'Which colour?'
 /** Each colour has each answer equally often. */
 const unrelated = (i: number) => among[Math.floor(i / 2) % 2]!
@@ -73,19 +75,26 @@ async function taught(seed: number): Promise<string> {
 const optionsOf = (model: string, data: string, seed: number): Readonly<Record<string, unknown>> =>
   quickly({
     ...{ model, data, rewards, seed, output: fresh('run'), chatTemplate: 'auto' },
-    ...{ iterations: 24, rolloutBatchSize: 16, nSamplesPerPrompt: 8, maxNewTokens: 4, saveSteps: 8 },
-    optimizer: { lr: 5e-3 },
+    ...{ iterations: 36, rolloutBatchSize: 16, nSamplesPerPrompt: 8, maxNewTokens: 4, saveSteps: 8 },
+    optimizer: { lr: 5e-3, schedule: 'linear' },
     klController: { kind: 'fixed', coef: 0 },
   })
 
 const rewardsOf = (output: unknown) => metricLines(output as string).map(({ values }) => values['reward/mean']!)
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** The share of pictures whose colour the model names, without chance. */
+/** The share of pictures whose colour the model names, without chance; its first token is no end, as in the training. */
 async function rightOf(model: string, shown: readonly { name: string; colour: string }[]): Promise<number> {
   const data = shown.map(({ name }) => ({ prompt, images: [join(folder, name)] }))
   let [right, at] = [0, 0]
-  for await (const { text } of generate({ model, data, temperature: 0, maxNewTokens: 4, device: 'cpu' }))
+  for await (const { text } of generate({
+    model,
+    data,
+    temperature: 0,
+    minNewTokens: 1,
+    maxNewTokens: 4,
+    device: 'cpu',
+  }))
     if (text?.trim() === shown[at++]!.colour) right++
   return right / shown.length
 }
@@ -102,7 +111,7 @@ test.each(seeds)(
     expect((await start(options)).outcome).toBe('finished')
     const earned = rewardsOf(options.output)
     expect(earned[0]).toBeLessThan(0.7)
-    expect(mean(earned.slice(-4))).toBeGreaterThan(0.9)
+    expect(mean(earned.slice(-4))).toBeGreaterThan(0.75)
     expect(await rightOf(`${options.output}/final_model`, heldOut)).toBeGreaterThan(0.9)
   },
   120_000,
