@@ -2,22 +2,19 @@
  * Every pair of options together on two ranks: the samples and weights of one process; stopped in the middle and resumed, with two ranks to
  * the same bits or with one process; replayed whole.
  */
-import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { serve } from '../../src/api/index.js'
 import { Ranks } from '../../src/distributed/index.js'
-import { InputError } from '../../src/errors/index.js'
 import { LocalModel } from '../../src/model/index.js'
-import { replayRl, resolveRlConfig } from '../../src/train/rl/index.js'
+import { replayRl } from '../../src/train/rl/index.js'
 import { expectClose } from '../support/close.js'
+import { coveredOptions, type Factor, type Options } from '../support/covered-options.js'
 import { samplesOf } from '../support/distributed.js'
-import { fresh, jsonl, temporaryDirectory, written } from '../support/files.js'
+import { fresh, jsonl, written } from '../support/files.js'
 import { finalWeights, type StartOptions, start } from '../support/rl.js'
 import { pictureFolder, rowsBeside, visionDirectory } from '../support/vision-task.js'
-import { allPairs, coverPairs, nameOf, pairsOf, type Row } from '../train/rl/covering.js'
-
-type Options = Readonly<Record<string, unknown>>
+import { generatorAt, startWeightServer } from '../support/weight-server.js'
 
 const model = await visionDirectory(1, { context: 256 })
 const judged = await LocalModel.load(model, { role: 'reward', seed: 3 })
@@ -66,7 +63,7 @@ export default defineLoss({
 `,
 )
 
-const factors: readonly { readonly name: string; readonly levels: Readonly<Record<string, Options>> }[] = [
+const factors: readonly Factor[] = [
   { name: 'rows', levels: { text: {}, images: { data: rowsBeside(folder, pictures) } } },
   { name: 'turns', levels: { one: {}, environment: { environment, rewards: undefined, episode: { turnTokens: 3 } } } },
   { name: 'optimiser', levels: { whole: {}, divided: { optimizer: { lr: 1e-3, eps: 1e-3, shard: true } } } },
@@ -101,61 +98,25 @@ const base: Options = {
   ...{ iterations: 2, rolloutBatchSize: 2, nSamplesPerPrompt: 2, maxNewTokens: 6, saveSteps: 1 },
   optimizer: { lr: 1e-3, eps: 1e-3 },
 }
-const optionsOf = (row: Row): Options =>
-  Object.assign({}, base, ...row.map((level, factor) => Object.values(factors[factor]!.levels)[level]))
-
-const root = temporaryDirectory()
-process.env.WHETSTONE_TEST_KEY = 'secret'
 function configOf({ remote, fewer: _, ...options }: Options, url: string): Options {
-  if (!remote) return options
-  const server = { type: 'vllm', urls: [url], apiKeyEnv: 'WHETSTONE_TEST_KEY' }
-  return { ...options, generator: { ...server, weightsDirectory: root, patienceMinutes: 0.2 } }
+  return remote ? { ...options, generator: generatorAt(url) } : options
 }
-
-const accepts = (row: Row): boolean => {
-  try {
-    const values = {
-      ...configOf(optionsOf(row), 'http://127.0.0.1:1'),
-      output: 'none',
-      loss: undefined,
-      lossOptions: undefined,
-    }
-    resolveRlConfig([{ origin: 'row', values }])
-    return true
-  } catch (error) {
-    if (error instanceof InputError) return false
-    throw error
-  }
-}
-const sizes = factors.map(({ levels }) => Object.keys(levels).length)
-const { rows, refused } = coverPairs(sizes, accepts)
-const titleOf = (row: Row): string => row.map((level, factor) => Object.keys(factors[factor]!.levels)[level]).join(', ')
+// What a loss or an environment is, is known when the files are loaded.
+const { rows, refused, missing } = coveredOptions(factors, base, options => ({
+  ...configOf(options, 'http://127.0.0.1:1'),
+  loss: undefined,
+  lossOptions: undefined,
+}))
 
 test('every pair is in a row, or refused for a known reason', () => {
-  const covered = new Set([...rows.flatMap(pairsOf), ...refused].map(nameOf))
-  expect(allPairs(sizes).filter(pair => !covered.has(nameOf(pair)))).toEqual([])
-  const pairs = refused.map(({ factors: pair }) => pair.map(factor => factors[factor]!.name).join(' and '))
-  expect([...new Set(pairs)].sort()).toEqual(['sleep and staleness', 'staleness and engine'])
+  expect(missing).toEqual([])
+  expect(refused).toEqual(['sleep and staleness', 'staleness and engine'])
 })
 
-/** A server of the weights that training begins with, in the dtype that they are trained in. */
-async function startServer({ dtype = 'float32', lora }: Options) {
-  const directory = fresh('served')
-  const served = await LocalModel.load(model, { role: 'language', dtype: dtype as 'float32' })
-  await served.export(directory, { what: 'model' })
-  served.dispose()
-  for (const file of ['preprocessor_config.json', 'tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja'])
-    copyFileSync(join(model, file), join(directory, file))
-  const adapters = lora === undefined ? {} : { adapters: 'exchangeable' as const }
-  const control = { weightsRoot: root }
-  const own = { apiKey: 'secret', control, logprobsMode: 'processed_logprobs', ...adapters } as const
-  return serve({ model: directory, port: 0, ...own })
-}
-
 async function run(options: Options, output: string, rest: StartOptions = {}): Promise<string> {
-  const server = options.remote ? await startServer(options) : undefined
+  const server = options.remote ? await startWeightServer(model, options) : undefined
   try {
-    const config = { ...configOf(options, server?.url.replace(/\/v1$/, '') ?? ''), output }
+    const config = { ...configOf(options, server?.url ?? ''), output }
     expect((await start(config, rest)).outcome).toBe(rest.stopAt === undefined ? 'finished' : 'stopped')
     return output
   } finally {
@@ -184,39 +145,35 @@ beforeAll(async () => {
 afterAll(() => ranks.close())
 
 describe('rows', () => {
-  test.each(rows.map(row => [titleOf(row), optionsOf(row)] as const))(
-    '%s',
-    { timeout: 120_000 },
-    async (_, options) => {
-      const two = await run(options, fresh('two'), { ranks })
-      const files = weightFiles(two)
-      expect(files.length).toBeGreaterThan(0)
-      const expectClosely = (found: string, expected: string): void => {
-        expect(weightFiles(found)).toEqual(weightFiles(expected))
-        for (const file of files)
-          expectClose(
-            numbersIn(join(found, file)),
-            numbersIn(join(expected, file)),
-            options.data === base.data ? 1e-5 : 1e-4,
-            file,
-          )
-      }
-      // Which weights a rollout ahead of its turn sees depends on time; sums of 16 bits depend on what is summed together.
-      const repeats = options.maxStaleness === undefined
-      const compared = repeats && options.dtype === undefined
-      if (compared) {
-        const one = await run(options, fresh('one'))
-        expect(samplesOf(two)).toEqual(samplesOf(one))
-        expectClosely(two, one)
-      }
-      const again = await run(options, fresh('again'), { ranks, stopAt: 'updating' })
-      await run(options, again, { resume: true, ...(!options.fewer && { ranks }) })
-      if (repeats && !options.fewer)
-        for (const file of files)
-          expect(readFileSync(join(again, file)).equals(readFileSync(join(two, file))), file).toBe(true)
-      else if (compared) expectClosely(again, two)
-      if (options.lora === undefined) expect(finalWeights(two).equals(finalWeights(model, '.'))).toBe(false)
-      for (const output of [two, again]) expect(await replayRl(output)).toMatchObject({ iterations: 2, mismatches: [] })
-    },
-  )
+  test.each(rows)('%s', { timeout: 120_000 }, async (_, options) => {
+    const two = await run(options, fresh('two'), { ranks })
+    const files = weightFiles(two)
+    expect(files.length).toBeGreaterThan(0)
+    const expectClosely = (found: string, expected: string): void => {
+      expect(weightFiles(found)).toEqual(weightFiles(expected))
+      for (const file of files)
+        expectClose(
+          numbersIn(join(found, file)),
+          numbersIn(join(expected, file)),
+          options.data === base.data ? 1e-5 : 1e-4,
+          file,
+        )
+    }
+    // Which weights a rollout ahead of its turn sees depends on time; sums of 16 bits depend on what is summed together.
+    const repeats = options.maxStaleness === undefined
+    const compared = repeats && options.dtype === undefined
+    if (compared) {
+      const one = await run(options, fresh('one'))
+      expect(samplesOf(two)).toEqual(samplesOf(one))
+      expectClosely(two, one)
+    }
+    const again = await run(options, fresh('again'), { ranks, stopAt: 'updating' })
+    await run(options, again, { resume: true, ...(!options.fewer && { ranks }) })
+    if (repeats && !options.fewer)
+      for (const file of files)
+        expect(readFileSync(join(again, file)).equals(readFileSync(join(two, file))), file).toBe(true)
+    else if (compared) expectClosely(again, two)
+    if (options.lora === undefined) expect(finalWeights(two).equals(finalWeights(model, '.'))).toBe(false)
+    for (const output of [two, again]) expect(await replayRl(output)).toMatchObject({ iterations: 2, mismatches: [] })
+  })
 })

@@ -1,25 +1,8 @@
 /** The other forms of a reward file: each takes a process of its own. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { loadRewards, type RewardInput } from '../../src/reward/index.js'
-import { temporaryDirectory } from '../support/files.js'
-import { sample } from '../support/reward-samples.js'
-
-const folder = temporaryDirectory()
-
-let count = 0
-function file(name: string, content: string): string {
-  const path = join(folder, `${count++}-${name}`)
-  writeFileSync(path, content)
-  return path
-}
-async function rewards(path: string, inputs: readonly RewardInput[]) {
-  const engine = await loadRewards(path)
-  const { outcomes } = await engine.compute(inputs)
-  await engine.close()
-  return outcomes.map(outcome => (outcome.kind === 'scored' ? outcome.reward : outcome.reason))
-}
+import { loadRewards } from '../../src/reward/index.js'
+import { written } from '../support/files.js'
+import { rewardsOf, sample } from '../support/reward-samples.js'
 
 describe('modules', () => {
   const inputs = [
@@ -66,7 +49,7 @@ describe('modules', () => {
       [1, 1],
     ],
   ])('with %s', async (_, name, source, wanted) => {
-    expect(await rewards(file(name, source), inputs)).toEqual(wanted)
+    expect(await rewardsOf(written(name, source), inputs)).toEqual(wanted)
   })
 
   it.each<[string, string, string, RegExp]>([
@@ -74,6 +57,6 @@ describe('modules', () => {
     ['a mistake', 'a.ts', 'export default (', /a\.ts: Unexpected token \(\d+-a\.ts:1\)/],
     ['options that cannot work', 'a.ts', 'export const weights = { a: 1 }', /no reward source "a"|no reward: give/],
   ])('with %s are refused', async (_, name, source, message) => {
-    await expect(loadRewards(file(name, source))).rejects.toThrow(message)
+    await expect(loadRewards(written(name, source))).rejects.toThrow(message)
   })
 })

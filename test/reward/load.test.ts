@@ -1,28 +1,12 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
-import { loadRewards, type RewardInput } from '../../src/reward/index.js'
-import { temporaryDirectory } from '../support/files.js'
+import { loadRewards } from '../../src/reward/index.js'
+import { fresh, written } from '../support/files.js'
 import { json, rewardServer } from '../support/reward-http.js'
-import { sample } from '../support/reward-samples.js'
+import { rewardsOf, sample } from '../support/reward-samples.js'
 import { widerDirectory } from '../support/tiny-model.js'
 import { tokenizer } from '../support/tokenizers.js'
-
-const folder = temporaryDirectory()
-
-let count = 0
-function file(name: string, content: string): string {
-  const path = join(folder, `${count++}-${name}`)
-  writeFileSync(path, content)
-  return path
-}
-async function rewards(path: string, inputs: readonly RewardInput[]) {
-  const engine = await loadRewards(path)
-  const { outcomes } = await engine.compute(inputs)
-  await engine.close()
-  return outcomes.map(outcome => (outcome.kind === 'scored' ? outcome.reward : outcome.reason))
-}
 
 describe('modules', () => {
   const inputs = [
@@ -47,7 +31,7 @@ describe('modules', () => {
       ['input', 'input'],
     ],
   ])('with %s', async (_, name, source, wanted) => {
-    expect(await rewards(file(name, source), inputs)).toEqual(wanted)
+    expect(await rewardsOf(written(name, source), inputs)).toEqual(wanted)
   })
 
   it.each<[string, string, string, RegExp]>([
@@ -60,11 +44,11 @@ describe('modules', () => {
       /expected a module that exports a reward \(\.ts, \.js, \.mjs\), a file that lists reward sources/,
     ],
   ])('with %s are refused', async (_, name, source, message) => {
-    await expect(loadRewards(file(name, source))).rejects.toThrow(message)
+    await expect(loadRewards(written(name, source))).rejects.toThrow(message)
   })
 
   it('that are not there are refused', async () => {
-    await expect(loadRewards(join(folder, 'none.ts'))).rejects.toThrow(/there is no such file/)
+    await expect(loadRewards(fresh('none.ts'))).rejects.toThrow(/there is no such file/)
   })
 })
 
@@ -74,8 +58,8 @@ describe('descriptions', () => {
       json(response, { rewards: (body.query as string[]).map(() => 0.25) }),
     )
     process.env.WHETSTONE_TEST_KEY = 'a-key-for-tests'
-    file('fn.ts', 'export default () => 10')
-    const path = file(
+    const ten = written('fn.ts', 'export default () => 10')
+    const path = written(
       'r.yaml',
       `sources:
   accuracy: { type: rule, rule: numeric-answer, answer: [last-number] }
@@ -85,7 +69,7 @@ describe('descriptions', () => {
   object: { type: rule, rule: json-schema, schema: { type: object } }
   polite: { type: rule, rule: word-list, words: [damn], penalty: -2 }
   same: { type: rule, rule: exact-match, letterCase: insensitive }
-  ten: { type: function, file: ./${count - 1}-fn.ts }
+  ten: { type: function, file: ./${basename(ten)} }
   server: { type: remote, url: '${server.url}', dialect: openrlhf, apiKeyEnv: WHETSTONE_TEST_KEY, concurrency: 2 }
 rewardRecipe:
   maths: [[rule, accuracy, 0.9], [rule, tags, 0.1], [rule, short, 1], [rule, digits, 1], [rule, object, 1]]
@@ -95,22 +79,23 @@ onRewardFailure: drop
     )
     const maths = sample('<think>x</think> \\boxed{4} 4', { label: 'maths', target: '4' })
     const chat = sample('DAMN', { label: 'chat', target: 'damn' })
-    expect(await rewards(path, [maths, chat])).toEqual([3, 108.5])
+    expect(await rewardsOf(path, [maths, chat])).toEqual([3, 108.5])
     expect(server.asked[0]!.headers.authorization).toBe('Bearer a-key-for-tests')
     delete process.env.WHETSTONE_TEST_KEY
   })
 
   it('load reward models, and no others', async () => {
     const directory = await widerDirectory()
-    const trained = join(folder, 'rm')
+    const trained = fresh('rm')
     const model = await LocalModel.load(directory, { role: 'reward', seed: 3 })
     await model.export(trained, { what: 'model' })
     const messages = [{ role: 'user', content: 'Hi' }]
     const ids = await tokenizer.encodeChat([...messages, { role: 'assistant', content: 'Ho' }])
     const [wanted] = await model.score([ids])
     model.dispose()
-    const spec = (path: string) => file('m.yaml', `sources: { rm: { type: model, path: '${path}', batchTokens: 64 } }`)
-    expect(await rewards(spec('rm'), [sample('Ho', { messages })])).toEqual([wanted!.score])
+    const spec = (path: string) =>
+      written('m.yaml', `sources: { rm: { type: model, path: '${path}', batchTokens: 64 } }`)
+    expect(await rewardsOf(spec(basename(trained)), [sample('Ho', { messages })])).toEqual([wanted!.score])
     await expect(loadRewards(spec(directory))).rejects.toThrow(
       /is a language model; expected a reward model \(with a score head\)/,
     )
@@ -118,7 +103,7 @@ onRewardFailure: drop
 
   it('are JSON too', async () => {
     const spec = { sources: { a: { type: 'rule', rule: 'length', unit: 'characters', max: 1 } } }
-    expect(await rewards(file('r.json', JSON.stringify(spec)), [sample('x'), sample('xy')])).toEqual([1, 0])
+    expect(await rewardsOf(written('r.json', JSON.stringify(spec)), [sample('x'), sample('xy')])).toEqual([1, 0])
   })
 
   it.each<[string, string, RegExp]>([
@@ -160,6 +145,6 @@ onRewardFailure: drop
     ['what is no YAML', 'sources: [', /Flow/],
     ['a text', 'hello', /expected object/],
   ])('with %s are refused', async (_, content, message) => {
-    await expect(loadRewards(file('r.yaml', content))).rejects.toThrow(message)
+    await expect(loadRewards(written('r.yaml', content))).rejects.toThrow(message)
   })
 })

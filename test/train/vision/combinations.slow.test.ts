@@ -2,22 +2,18 @@
  * Every pair of options together with images and videos, on the engine of this process and on a server: a run that is stopped in the
  * middle, refused while a picture of it is another, resumed and replayed.
  */
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { serve } from '../../../src/api/index.js'
-import { InputError } from '../../../src/errors/index.js'
-import { LocalModel } from '../../../src/model/index.js'
-import { replayRl, resolveRlConfig } from '../../../src/train/rl/index.js'
+import { replayRl } from '../../../src/train/rl/index.js'
 import { atEnd } from '../../support/at-end.js'
-import { fresh, jsonLines, temporaryDirectory, written } from '../../support/files.js'
+import { coveredOptions, type Factor, type Options } from '../../support/covered-options.js'
+import { fresh, jsonLines, written } from '../../support/files.js'
 import { finalWeights, metricLines, start } from '../../support/rl.js'
 import { pictureFolder, rowsBeside, squarePng, visionDirectory } from '../../support/vision-task.js'
-import { allPairs, coverPairs, nameOf, pairsOf, type Row } from '../rl/covering.js'
-
-type Options = Readonly<Record<string, unknown>>
+import { generatorAt, startWeightServer } from '../../support/weight-server.js'
 
 const model = await visionDirectory(1)
 const { folder, names } = await pictureFolder(5)
@@ -69,7 +65,7 @@ const farReward = written(
   `sources: { far: { type: remote, dialect: lightrft, url: "http://127.0.0.1:${(far.address() as AddressInfo).port}" } }\n`,
 )
 
-const factors: readonly { readonly name: string; readonly levels: Readonly<Record<string, Options>> }[] = [
+const factors: readonly Factor[] = [
   { name: 'engine', levels: { local: {}, server: { remote: true } } },
   { name: 'rows', levels: { images: dataOf('images'), several: dataOf('several'), videos: dataOf('videos') } },
   { name: 'staleness', levels: { none: {}, one: { maxStaleness: 1, tisCap: 2 } } },
@@ -92,65 +88,23 @@ const base: Options = {
   optimizer: { lr: 1e-2 },
 }
 
-const optionsOf = (row: Row): Options =>
-  Object.assign({}, base, ...row.map((level, factor) => Object.values(factors[factor]!.levels)[level]))
-
 /** The config of a run; `url` of its server. */
 function configOf({ remote, ...options }: Options, url: string): Options {
-  if (!remote) return options
-  const weightsDirectory = root
-  const generator = {
-    type: 'vllm',
-    urls: [url],
-    apiKeyEnv: 'WHETSTONE_TEST_KEY',
-    weightsDirectory,
-    patienceMinutes: 0.2,
-  }
-  return { ...options, generator }
+  return remote ? { ...options, generator: generatorAt(url) } : options
 }
-process.env.WHETSTONE_TEST_KEY = 'secret'
-const root = temporaryDirectory()
-
-const accepts = (row: Row): boolean => {
-  try {
-    resolveRlConfig([{ origin: 'row', values: { ...configOf(optionsOf(row), 'http://127.0.0.1:1'), output: 'none' } }])
-    return true
-  } catch (error) {
-    if (error instanceof InputError) return false
-    throw error
-  }
-}
-const sizes = factors.map(({ levels }) => Object.keys(levels).length)
-const { rows, refused } = coverPairs(sizes, accepts)
-const titleOf = (row: Row): string => row.map((level, factor) => Object.keys(factors[factor]!.levels)[level]).join(', ')
+const { rows, refused, missing } = coveredOptions(factors, base, options => configOf(options, 'http://127.0.0.1:1'))
 
 test('every pair is in a row, or refused for a known reason', () => {
-  const covered = new Set([...rows.flatMap(pairsOf), ...refused].map(nameOf))
-  expect(allPairs(sizes).filter(pair => !covered.has(nameOf(pair)))).toEqual([])
-  const pairs = refused.map(({ factors: pair }) => pair.map(factor => factors[factor]!.name).join(' and '))
-  expect([...new Set(pairs)].sort()).toEqual(['engine and staleness', 'staleness and sleep'])
+  expect(missing).toEqual([])
+  expect(refused).toEqual(['engine and staleness', 'staleness and sleep'])
 })
 
-/** A server of the weights that training begins with, in the dtype that they are trained in. */
-async function startServer({ dtype = 'float32', lora }: Options) {
-  const directory = fresh('served')
-  const served = await LocalModel.load(model, { role: 'language', dtype: dtype as 'float32' })
-  await served.export(directory, { what: 'model' })
-  served.dispose()
-  for (const file of ['preprocessor_config.json', 'tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja'])
-    copyFileSync(join(model, file), join(directory, file))
-  const adapters = lora === undefined ? {} : { adapters: 'exchangeable' as const }
-  const control = { weightsRoot: root }
-  const apiKey = 'secret'
-  return serve({ model: directory, port: 0, apiKey, control, logprobsMode: 'processed_logprobs', ...adapters })
-}
-
 describe('rows', () => {
-  test.each(rows.map(row => [titleOf(row), optionsOf(row)] as const))('%s', async (_, options) => {
-    const server = options.remote ? await startServer(options) : undefined
+  test.each(rows)('%s', async (_, options) => {
+    const server = options.remote ? await startWeightServer(model, options) : undefined
     try {
       const output = fresh('run')
-      const config = { ...configOf(options, server?.url.replace(/\/v1$/, '') ?? ''), output }
+      const config = { ...configOf(options, server?.url ?? ''), output }
       expect((await start(config, { stopAt: 'updating' })).outcome).toBe('stopped')
       const [{ name: picture }] = jsonLines(join(output, 'media/files.jsonl')) as [{ name: string }]
       const before = readFileSync(picture)
