@@ -94,6 +94,7 @@ test('prompts that were dropped are told when the run is over, under the names o
   const drops = ['a/0', 'b+2/1', 'c/0/spare.1'].map(promptId => ({ act: 'drop-prompt', promptId }))
   for (const act of [...drops, { act: 'restore-prompt', promptId: 'a/3' }])
     await log.add({ time: '2026-01-01T00:00:00.000Z', from: 4, act })
+  await log.close()
   await run.close('finished')
   expect((await asked.get<ActsAnswer>(acts('dropping'))).droppedPrompts).toEqual(['b', 'c'])
 })

@@ -9,6 +9,7 @@ import { defineTool, type Environment, episodeRules, toolEnvironment } from '../
 import { familyTokenizer, MemoryJournal, scriptedEpisode } from '../support/episodes.js'
 
 const runner = 'environment/runner.test.ts'
+const faults = 'environment/runner-faults.test.ts'
 const own = 'environment/traps.test.ts'
 
 const traps: Readonly<Record<number, readonly [file: string, name: string]>> = {
@@ -28,23 +29,23 @@ const traps: Readonly<Record<number, readonly [file: string, name: string]>> = {
     'turns, calls, valid calls, seconds of tools, observed tokens and segments of each episode',
   ],
   10: [runner, 'results come in the order of the calls, whichever ended first (trap 10)'],
-  11: [runner, 'another attempt is a new session with the same seed and other random numbers (traps 11, 12)'],
+  11: [faults, 'another attempt is a new session with the same seed and other random numbers (traps 11, 12)'],
   12: ['environment/maker.test.ts', 'an episode that is lost takes its group with it, and both are counted (trap 12)'],
   13: ['train/rl/episode-metrics.test.ts', 'an environment that ignores its seed shows'],
   14: ['environment/openenv.test.ts', 'a late answer is never taken for the next one: the socket is given up'],
   15: [own, 'trap 15: a reward that is null or no number is never 0'],
   16: ['environment/openenv.test.ts', 'a full server is asked again; one that stays full says why'],
   17: [own, 'trap 17: sessions of two episodes share nothing'],
-  18: [runner, 'also under cancellation, in a step and in a score'],
+  18: [faults, 'also under cancellation, in a step and in a score'],
   19: ['environment/mcp.test.ts', 'a server that ignores the end of its input ends with all its children'],
   20: ['environment/mcp.test.ts', 'the same tools have the same version; others, or fewer, another one'],
   21: [own, 'trap 21: an episode does not go on with other tools'],
-  22: [runner, 'a score that fails (trap 22)'],
+  22: [faults, 'a score that fails (trap 22)'],
   23: [runner, 'truncatedReward takes the place of all others'],
   24: ['rollout/sessions.test.ts', 'new weights keep nothing of the old ones'],
   25: [runner, 'tool calls, invalid calls, and time in a tool'],
   26: [runner, 'a template that rewrites: every rewrite is a segment, and what was sampled is trained once (trap 26)'],
-  27: [runner, 'gives an image (trap 27)'],
+  27: [faults, 'gives an image (trap 27)'],
   28: [own, 'trap 28: what a tool hides is hidden before it is recorded'],
   29: [
     'environment/recorder.test.ts',
