@@ -18,7 +18,7 @@ export interface TailMark {
 export interface TailReader {
   /** Everything that was read of the file does not hold any more; its lines come again from the first. */
   restart(): void
-  /** `line` from 1. */
+  /** `line` from 1. The bytes are those of the line only during the call. */
   line(bytes: Buffer, line: number): void
 }
 
@@ -82,16 +82,12 @@ export class LogTail {
     let begun: Buffer[] = []
     let at = this.#offset
     const before = at
+    const room = Buffer.allocUnsafe(Math.min(pieceSize, size - at))
     while (at < size) {
-      const { buffer, bytesRead } = await file.read(
-        Buffer.allocUnsafe(Math.min(pieceSize, size - at)),
-        0,
-        Math.min(pieceSize, size - at),
-        at,
-      )
+      const { bytesRead } = await file.read(room, 0, Math.min(room.length, size - at), at)
       if (bytesRead === 0) break
       at += bytesRead
-      const piece = buffer.subarray(0, bytesRead)
+      const piece = room.subarray(0, bytesRead)
       let from = 0
       for (let end = piece.indexOf(newline); end >= 0; end = piece.indexOf(newline, from)) {
         const rest = piece.subarray(from, end)
@@ -103,7 +99,7 @@ export class LogTail {
         reader.line(line, this.#lines)
         this.#check = ending(line)
       }
-      if (from < piece.length) begun.push(piece.subarray(from))
+      if (from < piece.length) begun.push(Buffer.from(piece.subarray(from)))
     }
     return this.#offset > before
   }
