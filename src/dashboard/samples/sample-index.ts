@@ -25,6 +25,8 @@ const statsAtOnce = 256
 const clockTick = 2_000_000_000n
 /** An iteration this far behind the newest has everything in its logs. */
 const settledAfter = 2
+/** Iterations that are kept as they were read: more than are in progress. */
+const newest = 4
 
 interface OpenRow {
   readonly number: NumberRow
@@ -38,7 +40,7 @@ interface JournalFiles {
 }
 
 interface ReadIteration {
-  readonly rows: readonly OpenRow[]
+  readonly samples: readonly { readonly sample: JournalledSample; readonly text: TextEntry }[]
   /** Nothing more is added to it. */
   readonly ended: boolean
   readonly problem: string | undefined
@@ -63,6 +65,8 @@ export class SampleIndex {
   #open: OpenRow[] = []
   #openSizes: string | undefined
   #tokenizer: Promise<Tokenizer> | undefined
+  /** The newest iterations as they were read last: a run that trains adds to one of them, and questions come more often than that. */
+  #newest = new Map<number, { readonly size: number; readonly read: Promise<ReadIteration> }>()
   /** Until the journal was looked at for the first time, samples may come. */
   #progress: IndexProgress = { ...empty, state: 'building' }
   #journal: { readonly seen: bigint; readonly iterations: readonly number[] } = { seen: -1n, iterations: [] }
@@ -195,14 +199,21 @@ export class SampleIndex {
     for (const [place, { iteration, size }] of waiting.entries()) {
       if (this.#closed) return
       while (ahead.length < filesAhead && place + ahead.length < waiting.length) {
-        const next = this.#rowsOf(view, waiting[place + ahead.length]!.iteration)
+        const next = waiting[place + ahead.length]!
+        const known = this.#newest.get(next.iteration)
+        const read = known?.size === next.size ? known.read : this.#readIteration(view, next.iteration)
+        if (next.iteration > last - newest) this.#newest.set(next.iteration, { size: next.size, read })
         // A failure is told when its turn comes.
-        next.catch(() => {})
-        ahead.push(next)
+        read.catch(() => this.#newest.delete(next.iteration))
+        ahead.push(read)
       }
-      const { rows, ended, problem } = await ahead.shift()!
+      const { samples, ended, problem } = await ahead.shift()!
+      const rows = samples.map(({ sample, text }) => ({ number: this.#numbersOf(iteration, sample), text }))
       done += size
-      if (problem !== undefined) report('building', problem)
+      if (problem !== undefined) {
+        report('building', problem)
+        this.#newest.delete(iteration)
+      }
       // The last one of a run that may go on may be written to again.
       const isSettled = iteration <= last - settledAfter || (isOver && iteration < last) || view.status === 'finished'
       canSeal &&= ended && isSettled
@@ -221,6 +232,8 @@ export class SampleIndex {
       this.visible = this.store.columns.rows
     })
     await this.#swapping
+    for (const iteration of this.#newest.keys())
+      if (iteration <= last - newest || this.store.sealed.has(iteration)) this.#newest.delete(iteration)
     this.#openSizes = sizes
     this.#wasRunning = !isOver
     report('ready')
@@ -286,13 +299,14 @@ export class SampleIndex {
     }
     if (first === Number.POSITIVE_INFINITY) return
     this.#dropOpen()
+    this.#newest.clear()
     this.#openSizes = undefined
     await this.store.forgetFrom(first)
     this.visible = this.store.stored
   }
 
   /** A damaged file is told, and its samples are left out. */
-  async #rowsOf(view: RunView, iteration: number): Promise<ReadIteration> {
+  async #readIteration(view: RunView, iteration: number): Promise<ReadIteration> {
     try {
       const settings = await settingsAt(view, iteration)
       // One journal reads one file after another; each of these reads its own.
@@ -301,17 +315,16 @@ export class SampleIndex {
       const tokenizer = await this.tokenizer()
       const decode = (ids: Int32Array): Promise<string> => tokenizer.decode(ids, { skipSpecialTokens: true })
       const prompts = new Map<string, string>()
-      const rows: OpenRow[] = []
-      for (const one of samples) {
-        const { promptId, outcome } = one
-        if (!prompts.has(promptId)) prompts.set(promptId, await decode(one.promptIds))
+      const read: { sample: JournalledSample; text: TextEntry }[] = []
+      for (const sample of samples) {
+        const { promptId, outcome } = sample
+        if (!prompts.has(promptId)) prompts.set(promptId, await decode(sample.promptIds))
         const response = outcome.kind === 'completed' ? await decode(outcome.responseIds) : outcome.message
-        const number = this.#numbersOf(iteration, one)
-        rows.push({ number, text: { promptId, prompt: prompts.get(promptId)!, response } })
+        read.push({ sample, text: { promptId, prompt: prompts.get(promptId)!, response } })
       }
-      return { rows, ended, problem: undefined }
+      return { samples: read, ended, problem: undefined }
     } catch (error) {
-      if (error instanceof JournalError) return { rows: [], ended: true, problem: error.message }
+      if (error instanceof JournalError) return { samples: [], ended: true, problem: error.message }
       throw error
     }
   }
