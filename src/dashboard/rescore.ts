@@ -6,9 +6,9 @@ import { decodeRewardInput, loadRewards, type PromptMedia, promptMedia, type Rew
 import { type RunView, runPaths } from '../run/index.js'
 import { promptSequence, withSampled } from '../sequence/index.js'
 import { placeMedia, Tokenizer } from '../text/index.js'
+import { visitOf } from '../train/records.js'
 import type { RescoreAnswer } from './api.js'
 import { RequestError } from './errors.js'
-import { rowName } from './row-name.js'
 import type { SelectedSample } from './samples/service.js'
 
 export interface RescoreOptions {
@@ -20,7 +20,7 @@ export interface RescoreOptions {
 
 export async function rescore({ run, rewards, samples, matched }: RescoreOptions): Promise<RescoreAnswer> {
   const tokenizer = await Tokenizer.load(join(run.directory, 'tokenizer'))
-  const names = new Set(samples.map(({ promptId }) => rowName(promptId)))
+  const names = new Set(samples.map(({ promptId }) => visitOf(promptId)))
   const { rows, note } = await rowsOf(run.config, tokenizer, names)
   const engine = await loadRewards(rewards, { tokenizer }).catch((error: unknown) => {
     throw new RequestError(400, error instanceof Error ? error.message : String(error))
@@ -29,7 +29,7 @@ export async function rescore({ run, rewards, samples, matched }: RescoreOptions
     const seenOf = seenMedia(new MediaStore(runPaths(run.directory).media, 1))
     const inputs: RewardInput[] = []
     for (const one of samples) {
-      const row = placed(rows.get(rowName(one.promptId)))
+      const row = placed(rows.get(visitOf(one.promptId)))
       inputs.push(await inputOf(one, row, { tokenizer, seen: await seenOf(one, row) }))
     }
     const { outcomes } = await engine.compute(inputs)

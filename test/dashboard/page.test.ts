@@ -6,7 +6,6 @@ import { number, withoutCommonPath } from '../../src/dashboard/page/format.js'
 import { askOn, changed, happened } from '../../src/dashboard/page/happened.js'
 import { conditionValue, matches, withCondition } from '../../src/dashboard/page/where.js'
 import { question } from '../../src/dashboard/question.js'
-import { isDropped, rowName } from '../../src/dashboard/row-name.js'
 import { SampleColumns } from '../../src/dashboard/samples/columns.js'
 import { applyCondition, finishes, parseWhere, promptHash } from '../../src/dashboard/samples/where.js'
 
@@ -61,14 +60,6 @@ test('a report filters its samples as the server does', () => {
     ).toEqual([...found])
   }
   expect(() => matches(rows[0]!, 'colour=red')).toThrow('there is no "colour"')
-})
-
-test('a sample knows that its prompt is dropped, whichever visit of its row it is', () => {
-  for (const id of ['a', 'a/0', 'a/12.1', 'a+1/3', 'a/3/spare', 'a/3/spare.2'])
-    expect(isDropped(id, ['b', 'a']), id).toBe(true)
-  for (const id of ['ab/0', 'b', 'a#1/0']) expect(isDropped(id, ['a']), id).toBe(false)
-  // Of the data: each visit of an epoch has its own name.
-  expect(['a+1/3', 'a/3/spare.2'].map(rowName)).toEqual(['a+1', 'a'])
 })
 
 test('conditions are put together and taken apart', () => {

@@ -85,6 +85,8 @@ export interface SampleDetail extends Omit<SampleRow, 'prompt' | 'response'> {
   readonly response: string
   /** The same as a conversation, where the chat template is known; else one turn `prompt` and one `response`. */
   readonly turns: readonly Turn[]
+  /** The row of its prompt, as `droppedPrompts` of acts has it. */
+  readonly row: string
   /** Why it was dropped, in words. */
   readonly droppedMessage: string | null
   /** What the reward sources answered: further metrics, or how they failed. */

@@ -1,11 +1,11 @@
 /** Acts: what was done to a run, and requests that go to the run itself. */
 import { z } from 'zod'
 import { type ActRecord, actsInForce, askRun, RunError, type RunView, readActs } from '../../run/index.js'
+import { dataRowOf } from '../../train/records.js'
 import { type ActsAnswer, type ChangeableOption, changeableOptions } from '../api.js'
 import { isListening } from '../control.js'
 import { RequestError } from '../errors.js'
 import { rewardNames } from '../reward-names.js'
-import { droppedName } from '../row-name.js'
 import { checkedBody } from './flags.js'
 import type { Handler } from './index.js'
 
@@ -87,8 +87,8 @@ function droppedIn(acts: readonly ActRecord[]): string[] {
   const names = new Set<string>()
   for (const { act } of acts) {
     if (typeof act.promptId !== 'string') continue
-    if (act.act === 'drop-prompt') names.add(droppedName(act.promptId))
-    if (act.act === 'restore-prompt') names.delete(droppedName(act.promptId))
+    if (act.act === 'drop-prompt') names.add(dataRowOf(act.promptId))
+    if (act.act === 'restore-prompt') names.delete(dataRowOf(act.promptId))
   }
   return [...names]
 }

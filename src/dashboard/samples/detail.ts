@@ -3,7 +3,7 @@ import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Journal, runPaths } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
-import { type JournalledSample, journalledSamples } from '../../train/records.js'
+import { dataRowOf, type JournalledSample, journalledSamples } from '../../train/records.js'
 import type { Flag, SampleDetail, Turn } from '../api.js'
 import { RequestError } from '../errors.js'
 import { groupReasons } from './drop-reasons.js'
@@ -55,6 +55,7 @@ export async function askSample(
     prompt,
     response,
     turns: found.episode ? await episodeTurns(found.episode, tokenizer) : turnsOf(prompt, response),
+    row: dataRowOf(found.promptId),
     droppedMessage: why ?? (shown.dropped ? (groupReasons[shown.dropped] ?? shown.dropped) : null),
     rewardMetrics: reward?.kind === 'scored' ? reward.metrics : {},
     rewardFailure: failure ? { source: failure.source, reason: failure.reason, message: failure.message } : null,

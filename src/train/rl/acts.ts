@@ -7,6 +7,7 @@ import type { Collected, Dropped } from '../../experience/index.js'
 import type { ActRecord } from '../../run/index.js'
 import { type Acts as ActsOf, actsOf, plainActs, type Setting } from '../run/run-control.js'
 import { type RlConfig, referenceOf, rlProblems, rlSchema } from './config.js'
+import { dataRowOf } from './prompt-rows.js'
 
 /** Options that may change while a run trains, by dotted key. */
 const changeable = ['optimizer.lr', 'klController.coef', 'temperature', 'evaluation.every'] as const
@@ -101,18 +102,10 @@ export function droppedRows(acts: Acts, iteration: number): ReadonlySet<string> 
   const rows = new Set<string>()
   for (const { from, act } of acts) {
     if (from > iteration) continue
-    if (act.act === 'drop-prompt') rows.add(rowOf(act.promptId))
-    if (act.act === 'restore-prompt') rows.delete(rowOf(act.promptId))
+    if (act.act === 'drop-prompt') rows.add(dataRowOf(act.promptId))
+    if (act.act === 'restore-prompt') rows.delete(dataRowOf(act.promptId))
   }
   return rows
-}
-
-/**
- * The row of a prompt: its id without the epoch and the visit, without what marks one that took the place of another, and without the number
- * that it has where a weight makes an epoch visit its row more than once.
- */
-export function rowOf(id: string): string {
-  return id.replace(/\/\d+(\/spare)?(\.\d+)?$/, '').replace(/\+\d+$/, '')
 }
 
 /** How many rows there are at least, of so many visits in an epoch. */
@@ -153,9 +146,9 @@ export function actText(act: Act, from: number): string {
     case 'set':
       return `${act.option} is ${act.value} from iteration ${from} on`
     case 'drop-prompt':
-      return `prompt ${rowOf(act.promptId)} is not used from iteration ${from} on`
+      return `prompt ${dataRowOf(act.promptId)} is not used from iteration ${from} on`
     case 'restore-prompt':
-      return `prompt ${rowOf(act.promptId)} is used again from iteration ${from} on`
+      return `prompt ${dataRowOf(act.promptId)} is used again from iteration ${from} on`
     case 'drop-sample':
       return `sample ${act.sample} of prompt ${act.promptId} does not count in iteration ${act.iteration}`
     default:

@@ -8,12 +8,12 @@ import {
   actSchema,
   actText,
   droppedRows,
-  rowOf,
   settingProblem,
   settingsOf,
 } from './acts.js'
 import { type ChatQuestion, chatSchema } from './chat-request.js'
 import type { RlConfig } from './config.js'
+import { dataRowOf } from './prompt-rows.js'
 
 interface RlControlOptions {
   readonly run: Run
@@ -71,11 +71,11 @@ function problemOf(act: Act, before: Acts, { config, next, rows, batched, settin
   }
   if (act.act === 'drop-prompt') {
     const dropped = droppedRows(before, next())
-    if (dropped.has(rowOf(act.promptId))) return `prompt ${rowOf(act.promptId)} is dropped already`
+    if (dropped.has(dataRowOf(act.promptId))) return `prompt ${dataRowOf(act.promptId)} is dropped already`
     if (dropped.size + 1 >= rows) return 'the run would have no prompt left'
   }
-  if (act.act === 'restore-prompt' && !droppedRows(before, next()).has(rowOf(act.promptId)))
-    return `prompt ${rowOf(act.promptId)} is not dropped`
+  if (act.act === 'restore-prompt' && !droppedRows(before, next()).has(dataRowOf(act.promptId)))
+    return `prompt ${dataRowOf(act.promptId)} is not dropped`
   if (act.act === 'drop-sample' && act.iteration <= batched)
     return `iteration ${act.iteration} has its batch already; drop the prompt to keep it out of later ones`
   return undefined

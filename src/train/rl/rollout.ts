@@ -4,9 +4,9 @@ import type { DataCursor, ExampleStream, PromptExample } from '../../data/index.
 import type { Collected, ExperienceBatch, FastExperienceMaker, MakeOptions } from '../../experience/index.js'
 import type { PolicyVersion } from '../../model/index.js'
 import { RunError } from '../../run/index.js'
-import { rowOf } from './acts.js'
 import { sampleDigest } from './batch-digest.js'
 import type { IterationJournal, RolloutRecord } from './iteration-journal.js'
+import { dataRowOf } from './prompt-rows.js'
 
 interface DrawOptions {
   readonly prompts: ExampleStream<PromptExample>
@@ -103,7 +103,7 @@ async function takePrompts(
   leaveOut: ReadonlySet<string>,
 ): Promise<PromptExample[]> {
   const { epoch } = prompts.cursor
-  const taken = (await prompts.take(count)).filter(({ promptId }) => !leaveOut.has(rowOf(promptId)))
+  const taken = (await prompts.take(count)).filter(({ promptId }) => !leaveOut.has(dataRowOf(promptId)))
   return taken.map((row): PromptExample => ({ ...row, promptId: named.name(`${row.promptId}/${epoch}`) }))
 }
 

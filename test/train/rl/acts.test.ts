@@ -8,7 +8,6 @@ import {
   actSchema,
   droppedRows,
   knownActs,
-  rowOf,
   settingProblem,
   settingsOf,
 } from '../../../src/train/rl/acts.js'
@@ -78,8 +77,6 @@ test('a prompt is out from its iteration on, in every epoch, until it is back', 
     [5, { act: 'restore-prompt', promptId: 'a/2' }],
   )
   expect([0, 1, 2, 5].map(iteration => [...droppedRows(list, iteration)])).toEqual([[], ['a'], ['a', 'b'], ['b']])
-  // Visits, and prompts that took the place of dropped groups, are the same row.
-  for (const id of ['a', 'a+1', 'a+1/3', 'a/3', 'a/3.1', 'a/3/spare', 'a/3/spare.2']) expect(rowOf(id), id).toBe('a')
 })
 
 test('values are checked by the schema of the config, and acts by theirs', () => {

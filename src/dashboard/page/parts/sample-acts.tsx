@@ -1,7 +1,6 @@
 /** Flags a sample, and drops it or its prompt from what the run will train on. */
 import { useState } from 'preact/hooks'
 import type { ActRequest, Flag, SampleDetail } from '../../api.js'
-import { isDropped } from '../../row-name.js'
 import { post } from '../client.js'
 import { changed } from '../happened.js'
 import { useAnswer } from '../hooks.js'
@@ -33,7 +32,7 @@ export function SampleActs({ run, detail, onChange }: ActsProps) {
       onChange()
       return message
     })
-  const isOut = isDropped(promptId, acts?.droppedPrompts ?? [])
+  const isOut = acts?.droppedPrompts.includes(detail.row) ?? false
   return (
     <div class="row end">
       <label class="field">
