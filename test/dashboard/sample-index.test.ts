@@ -23,16 +23,16 @@ async function startRun(): Promise<{ directory: string; run: Run }> {
 }
 
 /** An iteration of two samples with the same reward. */
-async function iterate(run: Run, iteration: number, reward: number): Promise<void> {
+async function iterate(run: Run, iteration: number, reward: number, length = 4): Promise<void> {
   const promptIds = Int32Array.of(20, 21, 22 + (iteration % 100))
   const promptId = `row${iteration}/0`
   await run.journal.append(iteration, { kind: 'prompt', promptId, ids: promptIds })
   const rewards = []
   for (const sample of [0, 1]) {
-    const responseIds = Int32Array.from({ length: 4 }, (_, i) => 30 + i + sample)
+    const responseIds = Int32Array.from({ length }, (_, i) => 30 + (i % 4) + sample)
     await run.journal.append(iteration, {
       ...{ kind: 'outcome', promptId, sample, of: 'completed', requestId: 'r', seed: 1, promptIds, responseIds },
-      ...{ finishReason: 'stop', logprobs: { raw: new Float32Array(4).fill(-1) }, policyVersion: 0, versions: [] },
+      ...{ finishReason: 'stop', logprobs: { raw: new Float32Array(length).fill(-1) }, policyVersion: 0, versions: [] },
       timings: { startedMs: 0, finishedMs: 1, preemptions: 0 },
     })
     rewards.push({ promptId, sample, outcome: { kind: 'scored', reward, components: {}, metrics: {} } })
@@ -65,6 +65,25 @@ async function lookedAt(directory: string): Promise<{ rewards: (number | null)[]
 }
 
 const checked = (directory: string): string => readFileSync(join(directory, 'index/samples/checked'), 'utf8').trim()
+
+test('iterations of any size are indexed in their order', async () => {
+  const { directory, run } = await startRun()
+  // The journal of a long one has 10 MB: it is read alone, and written to the index by itself.
+  for (const [iteration, length] of [4, 500_000, 4, 4, 500_000, 4].entries())
+    await iterate(run, iteration, iteration, length)
+  await run.close('finished')
+  const index = await SampleIndex.open(directory)
+  await index.refresh()
+  const { rows } = await askSamples(index, question)
+  expect(rows.map(({ iteration, length }) => [iteration, length])).toEqual(
+    [4, 500_000, 4, 4, 500_000, 4].flatMap((length, iteration) => [
+      [iteration, length],
+      [iteration, length],
+    ]),
+  )
+  await index.close()
+  expect(await lookedAt(directory)).toEqual({ rewards: [0, 1, 2, 3, 4, 5], sealed: [0, 1, 2, 3, 4, 5] })
+})
 
 test('an index holds all of a finished run, and of others what cannot change any more', async () => {
   const { directory, run } = await startRun()

@@ -13,6 +13,17 @@ export const groupReasons: Readonly<Record<string, string>> = {
   'dropped-by-hand': 'a person dropped it',
 }
 
+/** What the journal itself says of a sample: how it failed, and whether it was trained on. */
+export interface SampleFate {
+  readonly failure: string | undefined
+  readonly trained: boolean | undefined
+}
+
+export function fateOf({ outcome, reward, trained }: JournalledSample): SampleFate {
+  if (outcome.kind !== 'completed') return { failure: `generation: ${outcome.reason}`, trained }
+  return { failure: reward?.kind === 'failed' ? `reward: ${reward.reason}` : undefined, trained }
+}
+
 export class DropReasons {
   readonly #tail: LogTail
   readonly #byIteration = new Map<number, Map<string, string>>()
@@ -33,10 +44,9 @@ export class DropReasons {
   }
 
   /** A short word; empty where the sample was trained on, or where that is not known yet. */
-  of(iteration: number, { promptId, sample, outcome, reward, trained }: JournalledSample): string {
-    if (outcome.kind !== 'completed') return `generation: ${outcome.reason}`
-    if (reward?.kind === 'failed') return `reward: ${reward.reason}`
-    if (trained !== false) return ''
+  of(iteration: number, { promptId, sample, fate }: { promptId: string; sample: number; fate: SampleFate }): string {
+    if (fate.failure !== undefined) return fate.failure
+    if (fate.trained !== false) return ''
     const said = this.#byIteration.get(iteration)?.get(`${promptId}, sample ${sample}`)
     return said ?? 'not-trained'
   }

@@ -10,15 +10,15 @@ import { Tokenizer } from '../../text/index.js'
 import { type JournalledSample, journalledSamples } from '../../train/records.js'
 import type { IndexProgress } from '../api.js'
 import type { NumberRow } from './columns.js'
-import { DropReasons } from './drop-reasons.js'
+import { DropReasons, fateOf, type SampleFate } from './drop-reasons.js'
 import { settingsAt } from './settings.js'
 import { SampleStore, type TextEntry } from './store.js'
 import { finishes, promptHash } from './where.js'
 
-/** Rows that are written to the disk at once, and read from the journal without a pause for questions. */
-const rowsAtOnce = 8192
-/** Files of the journal that are read at once. */
-const filesAhead = 8
+/** Rows that are written to the disk at once, and read from the journal without a pause for questions; fewer where they are long. */
+const [rowsAtOnce, rowBytesAtOnce] = [8192, 32 << 20]
+/** Files of the journal that are read at once; fewer where they are large. */
+const [filesAhead, bytesAhead] = [8, 8 << 20]
 /** Files whose sizes are asked for together. */
 const statsAtOnce = 256
 /** Nanoseconds that times of files may be wrong by: some disks count whole seconds. */
@@ -39,8 +39,15 @@ interface JournalFiles {
   readonly sizes: Float64Array
 }
 
+/** What rows are made of: a journal also has the numbers of each token, which take far more memory. */
+interface ReadSample {
+  readonly number: Omit<NumberRow, 'dropped'>
+  readonly text: TextEntry
+  readonly fate: SampleFate
+}
+
 interface ReadIteration {
-  readonly samples: readonly { readonly sample: JournalledSample; readonly text: TextEntry }[]
+  readonly samples: readonly ReadSample[]
   /** Nothing more is added to it. */
   readonly ended: boolean
   readonly problem: string | undefined
@@ -179,7 +186,7 @@ export class SampleIndex {
     report('building', null)
     const open: OpenRow[] = []
     let whole: WholeIteration[] = []
-    let count = 0
+    let [count, bytes] = [0, 0]
     // Rows in progress are shown until those that take their place are read.
     const save = async (): Promise<void> => {
       this.#dropOpen()
@@ -190,16 +197,20 @@ export class SampleIndex {
       }
       whole = []
       count = 0
+      bytes = 0
       await this.store.save()
       this.visible = this.store.stored
     }
     let canSeal = !this.store.isReader
     // The next files are read while the rows of one are made.
     const ahead: Promise<ReadIteration>[] = []
+    let aheadBytes = 0
     for (const [place, { iteration, size }] of waiting.entries()) {
       if (this.#closed) return
       while (ahead.length < filesAhead && place + ahead.length < waiting.length) {
         const next = waiting[place + ahead.length]!
+        if (ahead.length > 0 && aheadBytes + next.size > bytesAhead) break
+        aheadBytes += next.size
         const known = this.#newest.get(next.iteration)
         const read = known?.size === next.size ? known.read : this.#readIteration(view, next.iteration)
         if (next.iteration > last - newest) this.#newest.set(next.iteration, { size: next.size, read })
@@ -208,7 +219,11 @@ export class SampleIndex {
         ahead.push(read)
       }
       const { samples, ended, problem } = await ahead.shift()!
-      const rows = samples.map(({ sample, text }) => ({ number: this.#numbersOf(iteration, sample), text }))
+      aheadBytes -= size
+      const rows = samples.map(({ number, text, fate }) => {
+        const reason = this.#reasons.of(iteration, { ...text, sample: number.sample, fate })
+        return { number: { ...number, dropped: this.#reasonPlace(reason) }, text }
+      })
       done += size
       if (problem !== undefined) {
         report('building', problem)
@@ -220,8 +235,9 @@ export class SampleIndex {
       if (canSeal) {
         whole.push({ iteration, size, rows })
         count += rows.length
+        bytes += size
       } else open.push(...rows)
-      if (count < rowsAtOnce) continue
+      if (count < rowsAtOnce && bytes < rowBytesAtOnce) continue
       await save()
       report('building')
       await pause()
@@ -315,42 +331,18 @@ export class SampleIndex {
       const tokenizer = await this.tokenizer()
       const decode = (ids: Int32Array): Promise<string> => tokenizer.decode(ids, { skipSpecialTokens: true })
       const prompts = new Map<string, string>()
-      const read: { sample: JournalledSample; text: TextEntry }[] = []
-      for (const sample of samples) {
-        const { promptId, outcome } = sample
-        if (!prompts.has(promptId)) prompts.set(promptId, await decode(sample.promptIds))
+      const read: ReadSample[] = []
+      for (const one of samples) {
+        const { promptId, outcome } = one
+        if (!prompts.has(promptId)) prompts.set(promptId, await decode(one.promptIds))
         const response = outcome.kind === 'completed' ? await decode(outcome.responseIds) : outcome.message
-        read.push({ sample, text: { promptId, prompt: prompts.get(promptId)!, response } })
+        const text = { promptId, prompt: prompts.get(promptId)!, response }
+        read.push({ number: numbersOf(iteration, one), text, fate: fateOf(one) })
       }
       return { samples: read, ended, problem: undefined }
     } catch (error) {
       if (error instanceof JournalError) return { samples: [], ended: true, problem: error.message }
       throw error
-    }
-  }
-
-  #numbersOf(iteration: number, one: JournalledSample): NumberRow {
-    const { promptId, sample, outcome, reward, trained } = one
-    const finish = outcome.kind === 'completed' ? outcome.finishReason : outcome.kind
-    const scored = reward?.kind === 'scored' ? reward : undefined
-    const responseLength = outcome.kind === 'completed' ? outcome.responseIds.length : 0
-    return {
-      iteration,
-      sample,
-      prompt: promptHash(promptId),
-      reward: scored?.reward ?? Number.NaN,
-      components: scored?.components ?? {},
-      // Of an episode, what was sampled.
-      length: one.sampled?.reduce((sum, one) => sum + one, 0) ?? responseLength,
-      promptLength: one.promptIds.length,
-      kl: one.kl ?? Number.NaN,
-      entropy: one.entropy ?? Number.NaN,
-      gap: one.gap ?? Number.NaN,
-      finish: finishes.indexOf(finish),
-      dropped: this.#reasonPlace(this.#reasons.of(iteration, one)),
-      trained: trained === undefined ? 2 : trained ? 1 : 0,
-      foldAt: 0,
-      foldBytes: 0,
     }
   }
 
@@ -360,6 +352,30 @@ export class SampleIndex {
     if (place >= 0) return place
     // A byte holds the place; there are a dozen reasons.
     return reasons.length < 250 ? reasons.push(reason) - 1 : 254
+  }
+}
+
+function numbersOf(iteration: number, one: JournalledSample): Omit<NumberRow, 'dropped'> {
+  const { promptId, sample, outcome, reward, trained } = one
+  const finish = outcome.kind === 'completed' ? outcome.finishReason : outcome.kind
+  const scored = reward?.kind === 'scored' ? reward : undefined
+  const responseLength = outcome.kind === 'completed' ? outcome.responseIds.length : 0
+  return {
+    iteration,
+    sample,
+    prompt: promptHash(promptId),
+    reward: scored?.reward ?? Number.NaN,
+    components: scored?.components ?? {},
+    // Of an episode, what was sampled.
+    length: one.sampled?.reduce((sum, one) => sum + one, 0) ?? responseLength,
+    promptLength: one.promptIds.length,
+    kl: one.kl ?? Number.NaN,
+    entropy: one.entropy ?? Number.NaN,
+    gap: one.gap ?? Number.NaN,
+    finish: finishes.indexOf(finish),
+    trained: trained === undefined ? 2 : trained ? 1 : 0,
+    foldAt: 0,
+    foldBytes: 0,
   }
 }
 
