@@ -17,6 +17,8 @@ interface Page {
 }
 
 const everyMs = 1000
+/** New samples are looked for more rarely: reading them takes processor time, which a training on the same machine may need. */
+const samplesEveryMs = 2000
 const pingMs = 15_000
 
 export class LiveEvents {
@@ -25,6 +27,7 @@ export class LiveEvents {
   #known = new Map<string, string>()
   #looking: Promise<void> | undefined
   #pinged = 0
+  #lookedForSamples = 0
 
   constructor(
     private readonly catalog: RunCatalog,
@@ -95,11 +98,14 @@ export class LiveEvents {
   async #changes(): Promise<void> {
     const now = new Map<string, string>()
     const { runs } = await this.catalog.all().catch(() => ({ runs: [] }))
+    // The timer may be a little early.
+    const isTimeForSamples = performance.now() - this.#lookedForSamples > samplesEveryMs - everyMs / 2
+    if (isTimeForSamples) this.#lookedForSamples = performance.now()
     for (const { name, directory, view } of runs) {
       const listening = view.status === 'running' && (await isListening(directory))
       const state = `${view.status} ${view.step} ${listening} ${view.events.length} ${view.checkpoints.length}`
       now.set(name, state)
-      await this.#samplesOf(name, directory)
+      if (isTimeForSamples) await this.#samplesOf(name, directory)
       if (this.#known.get(name) === state) continue
       this.send({ kind: 'run', run: name, status: view.status, step: view.step, listening })
       this.send({ kind: 'metrics', run: name, step: view.step })

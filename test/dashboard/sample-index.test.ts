@@ -226,7 +226,7 @@ test('a search finds what a look at every text finds', async () => {
       foldAt: 0,
       foldBytes: 0,
     }
-    store.add({ ...row, ...place }, text)
+    store.add({ ...row, ...place }, { ...text, prompt: Buffer.from(prompt), response: Buffer.from(response) })
   }
   store.seal({ iteration: 0, size: 1 })
   await store.save()

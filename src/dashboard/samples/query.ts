@@ -38,9 +38,12 @@ export async function findRows(
     const needle = question.search
     complete = await searchTexts({ columns, rows, file, bytes, needle, deadline }, matches)
     const low = needle.toLowerCase()
-    for (const [place, { prompt, response }] of index.openTexts.entries())
-      if (stored + place < visible && (prompt.toLowerCase().includes(low) || response.toLowerCase().includes(low)))
-        matches[stored + place] = 1
+    let row = stored
+    for (const { prompt, response } of index.openTexts()) {
+      if (row >= visible) break
+      if (prompt.toLowerCase().includes(low) || response.toLowerCase().includes(low)) matches[row] = 1
+      row++
+    }
   }
   for (const condition of conditions) {
     if (condition.kind === 'flagged') {

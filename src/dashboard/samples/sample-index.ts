@@ -12,7 +12,7 @@ import type { IndexProgress } from '../api.js'
 import type { NumberRow } from './columns.js'
 import { DropReasons, fateOf, type SampleFate } from './drop-reasons.js'
 import { settingsAt } from './settings.js'
-import { SampleStore, type TextEntry } from './store.js'
+import { SampleStore, type TextBytes, type TextEntry, textEntry } from './store.js'
 import { finishes, promptHash } from './where.js'
 
 /** Rows that are written to the disk at once, and read from the journal without a pause for questions; fewer where they are long. */
@@ -30,7 +30,7 @@ const newest = 4
 
 interface OpenRow {
   readonly number: NumberRow
-  readonly text: TextEntry
+  readonly text: TextBytes
 }
 
 /** Iterations of the journal, ascending, and how long their files are. */
@@ -42,7 +42,7 @@ interface JournalFiles {
 /** What rows are made of: a journal also has the numbers of each token, which take far more memory. */
 interface ReadSample {
   readonly number: Omit<NumberRow, 'dropped'>
-  readonly text: TextEntry
+  readonly text: TextBytes
   readonly fate: SampleFate
 }
 
@@ -126,14 +126,12 @@ export class SampleIndex {
   /** Id and texts of a row; the first `most` bytes of each. */
   async texts(row: number, options: { most: number }): Promise<TextEntry> {
     const open = this.#open[row - this.store.stored]
-    if (row < this.store.stored) return this.store.texts(row, options)
-    const { promptId, prompt, response } = open!.text
-    return { promptId, prompt: prompt.slice(0, options.most), response: response.slice(0, options.most) }
+    return open ? textEntry(open.text, options) : this.store.texts(row, options)
   }
 
   /** Texts of rows in progress, for a search. */
-  get openTexts(): readonly TextEntry[] {
-    return this.#open.map(({ text }) => text)
+  *openTexts(): Generator<TextEntry> {
+    for (const { text } of this.#open) yield textEntry(text, { most: Number.POSITIVE_INFINITY })
   }
 
   async view(): Promise<RunView> {
@@ -329,13 +327,14 @@ export class SampleIndex {
       const journal = new Journal(runPaths(this.directory).journal)
       const { samples, ended } = await journalledSamples(journal, iteration, settings)
       const tokenizer = await this.tokenizer()
-      const decode = (ids: Int32Array): Promise<string> => tokenizer.decode(ids, { skipSpecialTokens: true })
-      const prompts = new Map<string, string>()
+      const decode = async (ids: Int32Array): Promise<Buffer> =>
+        Buffer.from(await tokenizer.decode(ids, { skipSpecialTokens: true }))
+      const prompts = new Map<string, Buffer>()
       const read: ReadSample[] = []
       for (const one of samples) {
         const { promptId, outcome } = one
         if (!prompts.has(promptId)) prompts.set(promptId, await decode(one.promptIds))
-        const response = outcome.kind === 'completed' ? await decode(outcome.responseIds) : outcome.message
+        const response = outcome.kind === 'completed' ? await decode(outcome.responseIds) : Buffer.from(outcome.message)
         const text = { promptId, prompt: prompts.get(promptId)!, response }
         read.push({ number: numbersOf(iteration, one), text, fate: fateOf(one) })
       }

@@ -115,7 +115,7 @@ class ThreadService implements SampleService {
   constructor(directory: string) {
     this.#worker = new Worker(new URL('./worker.js', import.meta.url), {
       workerData: directory,
-      resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 },
+      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 },
     })
     this.#worker.on('message', (message: Answered) => {
       const waiting = this.#waiting.get(message.id)

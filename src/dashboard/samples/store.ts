@@ -22,6 +22,13 @@ export interface TextEntry {
   readonly response: string
 }
 
+/** The same in UTF-8, as it is kept and written: outside the heap of JavaScript, which the responses of an iteration might fill. */
+export interface TextBytes {
+  readonly promptId: string
+  readonly prompt: Buffer
+  readonly response: Buffer
+}
+
 /** An iteration whose samples are in the index, and how long its journal file was. */
 interface SealedIteration {
   readonly iteration: number
@@ -103,33 +110,32 @@ export class SampleStore {
   }
 
   /** Adds a row of an iteration that is being sealed. */
-  add(row: Parameters<SampleColumns['add']>[0], { promptId, prompt, response }: TextEntry): void {
+  add(row: Parameters<SampleColumns['add']>[0], { promptId, prompt, response }: TextBytes): void {
     const { texts, folded, places } = this.#pending
     const isSame = this.#lastPrompt?.promptId === promptId && this.#lastPrompt.iteration === row.iteration
     if (!isSame) {
-      const [id, text] = [Buffer.from(promptId), Buffer.from(prompt)]
+      const id = Buffer.from(promptId)
       const at = this.#texts + this.#pendingTexts
-      this.#lastPrompt = { iteration: row.iteration, promptId, at, idBytes: id.length, bytes: text.length }
-      texts.push(id, text)
-      this.#pendingTexts += id.length + text.length
-      const low = Buffer.from(prompt.toLowerCase())
+      this.#lastPrompt = { iteration: row.iteration, promptId, at, idBytes: id.length, bytes: prompt.length }
+      texts.push(id, prompt)
+      this.#pendingTexts += id.length + prompt.length
+      const low = lowerCase(prompt)
       folded.push(low, border)
       this.#pendingFolded += low.length + 1
     }
-    const own = Buffer.from(response)
-    const low = Buffer.from(response.toLowerCase())
+    const low = lowerCase(response)
     const place = Buffer.alloc(placeBytes)
     const { at, idBytes, bytes } = this.#lastPrompt!
     place.writeDoubleLE(at, 0)
     place.writeUInt32LE(idBytes, 8)
     place.writeUInt32LE(bytes, 12)
     place.writeDoubleLE(this.#texts + this.#pendingTexts, 16)
-    place.writeUInt32LE(own.length, 24)
+    place.writeUInt32LE(response.length, 24)
     places.push(place)
     this.columns.add({ ...row, foldAt: this.#folded + this.#pendingFolded, foldBytes: low.length })
-    texts.push(own)
+    texts.push(response)
     folded.push(low, border)
-    this.#pendingTexts += own.length
+    this.#pendingTexts += response.length
     this.#pendingFolded += low.length + 1
   }
 
@@ -203,11 +209,8 @@ export class SampleStore {
     const promptBytes = Math.min(most, place.readUInt32LE(12))
     const first = await readAt(this.files.texts, place.readDoubleLE(0), idBytes + promptBytes)
     const response = await readAt(this.files.texts, place.readDoubleLE(16), Math.min(most, place.readUInt32LE(24)))
-    return {
-      promptId: first.toString('utf8', 0, idBytes),
-      prompt: whole(first.subarray(idBytes)),
-      response: whole(response),
-    }
+    const promptId = first.toString('utf8', 0, idBytes)
+    return textEntry({ promptId, prompt: first.subarray(idBytes), response }, { most })
   }
 
   get foldedFile(): FileHandle {
@@ -348,6 +351,13 @@ async function readAt(file: FileHandle, at: number, length: number): Promise<Buf
   const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, at)
   return buffer.subarray(0, bytesRead)
 }
+
+/** The first `most` bytes of each text. */
+export function textEntry({ promptId, prompt, response }: TextBytes, { most }: { most: number }): TextEntry {
+  return { promptId, prompt: whole(prompt.subarray(0, most)), response: whole(response.subarray(0, most)) }
+}
+
+const lowerCase = (text: Buffer): Buffer => Buffer.from(text.toString().toLowerCase())
 
 /** Text that may be cut within a character. */
 function whole(bytes: Buffer): string {
