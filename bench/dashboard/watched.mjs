@@ -1,11 +1,12 @@
 /**
  * A run that trains, alone and while five pages look at it, in turns of the same length: in five real browsers, and as five clients that
  * ask for what those asked for. A browser usually runs on another machine, and here it takes processor time and caches from the training:
- * it runs with the lowest priority, and the clients show what is left without it. How far two turns alone are apart is measured in the
+ * it runs with the lowest priority, as the clients do, which show what is left without it. How far two turns alone are apart is measured in the
  * same way, so that it is known what the figures can tell. A turn during which other programs used the processor is done again.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { chromiumArguments, chromiumPath } from '../../tools/chromium.mjs'
 import { get, pause, row, startServer, startWhetstone, whetstone } from './server.mjs'
@@ -47,6 +48,7 @@ export async function measureWatched({ scratch, rounds, seconds, pin }) {
   if (pin) spawnSync('taskset', ['-a', '-cp', '1', String(process.pid)])
   const training = train(scratch, one)
   const server = await startServer(scratch, other)
+  giveWay()
   const browser = await launch(scratch, other)
   try {
     while (linesOf(scratch).length < 5) await pause(500)
@@ -129,6 +131,12 @@ function train(scratch, within) {
   const steady = ['--iterations', '1000000', '--save-steps', '1000000', '--set', 'optimizer.lr=1e-9']
   const env = { ...process.env, OMP_NUM_THREADS: process.env.OMP_NUM_THREADS ?? '1' }
   return startWhetstone(['grpo', ...files, ...size, ...steady, '--output', at('live')], { within, env })
+}
+
+/** The clients are threads of this process: each has the lowest priority, as browsers have. */
+function giveWay() {
+  const threads = existsSync('/proc/self/task') ? readdirSync('/proc/self/task').map(Number) : []
+  for (const id of [process.pid, ...threads]) setPriority(id, 19)
 }
 
 /**

@@ -30,8 +30,7 @@ export async function run(args: string[]): Promise<number> {
   const { flags: given, positionals } = readArguments(args, flags, { positionals: 'keep' })
   const [directory = 'runs', ...rest] = positionals
   if (rest.length > 0) throw new UsageError('expected one directory of runs')
-  // Trainings on this machine come first.
-  setPriority(10)
+  await giveWay()
   const { rewards = [], allowHost: allowHosts = [], host, port } = given
   const dashboard = await Dashboard.start({ directory, host, port, rewards, allowHosts }).catch(
     (error: NodeJS.ErrnoException) => {
@@ -47,4 +46,18 @@ export async function run(args: string[]): Promise<number> {
   await ended
   await dashboard.close()
   return 0
+}
+
+/**
+ * Trainings on this machine come first. On Linux each thread has a priority of its own: those that Node has started already, such as for
+ * collecting garbage, are told too; later ones have that of the thread that starts them.
+ */
+async function giveWay(): Promise<void> {
+  const threads = await readdir('/proc/self/task').catch(() => [])
+  for (const id of [process.pid, ...threads.map(Number)])
+    try {
+      setPriority(id, 10)
+    } catch {
+      // A thread that has ended since, or a system that allows no change.
+    }
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { GroupsAnswer, RescoreAnswer, SampleDetail } from '../../src/dashboard/api.js'
 import { openDataset } from '../../src/data/index.js'
 import { dpo, grpo, Tokenizer } from '../../src/index.js'
+import { startWhetstone } from '../support/child.js'
 import { AskedDashboard } from '../support/dashboard.js'
 import { jsonLines, temporaryDirectory, written } from '../support/files.js'
 import { modelDirectory } from '../support/rl.js'
@@ -116,6 +117,22 @@ function processes(): number[] {
   const rewards = stats.filter(one => first.some(({ id }) => id === one.parent))
   return [...first, ...rewards].map(({ id }) => id)
 }
+
+test.runIf(process.platform === 'linux')('every thread of the command gives way to a training', async () => {
+  const child = startWhetstone(['dashboard', runs, '--port', '0'])
+  const [, url, token] = await child.waitFor(/^(http:\S+)\/#token=(\S+)$/m)
+  const answer = await fetch(`${url}/api/runs/rl/samples`, { headers: { authorization: `Bearer ${token}` } })
+  expect(answer.status).toBe(200)
+  const tasks = `/proc/${child.process.pid}/task`
+  // Behind the name of the program, which may have spaces, the priority is the 17th field.
+  const priorities = readdirSync(tasks).map(
+    id => readFileSync(`${tasks}/${id}/stat`, 'utf8').split(') ')[1]!.split(' ')[16],
+  )
+  // Those of V8, of Node and of the samples are among them.
+  expect(priorities.length).toBeGreaterThan(4)
+  expect(new Set(priorities)).toEqual(new Set(['10']))
+  await child.kill()
+})
 
 test('without the data of the run, it is said what a reward was not told', async () => {
   renameSync(join(runs, 'rows.jsonl'), join(runs, 'elsewhere.jsonl'))
