@@ -9,8 +9,7 @@ export function nearest(given: string, known: readonly string[]): string | undef
   return known
     .map(name => ({ name, distance: editDistance(given.toLowerCase(), name.toLowerCase()) }))
     .filter(
-      ({ name, distance }) =>
-        distance <= (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) || name.startsWith(given),
+      ({ name, distance }) => distance <= (name.length < 6 ? 1 : Math.floor(name.length / 3)) || name.startsWith(given),
     )
     .sort((a, b) => a.distance - b.distance)[0]?.name
 }

@@ -4,5 +4,7 @@ import { didYouMean } from '../../src/errors/index.js'
 test('only near names are suggested', () => {
   expect(didYouMean('sco', ['score', 'serve'])).toBe('; did you mean score?')
   expect(didYouMean('xyz', ['score', 'serve'])).toBe('')
+  // Of a short name, half is not near.
+  expect(didYouMean('data', ['beta'])).toBe('')
   expect(didYouMean('nsamplesperprompt', ['nSamplesPerPrompt'])).toBe('; did you mean nSamplesPerPrompt?')
 })
