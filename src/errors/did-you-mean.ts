@@ -14,13 +14,18 @@ export function nearest(given: string, known: readonly string[]): string | undef
     .sort((a, b) => a.distance - b.distance)[0]?.name
 }
 
+/** Two letters that have changed places count as one mistake. */
 function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  const first = Array.from({ length: b.length + 1 }, (_, index) => index)
+  const rows = [first]
   for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
-    row = next
+    const [before, row] = [rows[i - 1]!, [i]]
+    for (let j = 1; j <= b.length; j++) {
+      row[j] = Math.min(before[j]! + 1, row[j - 1]! + 1, before[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      if (isSwapped) row[j] = Math.min(row[j]!, rows[i - 2]![j - 2]! + 1)
+    }
+    rows.push(row)
   }
-  return row[b.length]!
+  return rows[a.length]![b.length]!
 }

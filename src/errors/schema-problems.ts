@@ -6,7 +6,7 @@ import { type Problem, problemOf } from './problem.js'
 interface SchemaProblemOptions {
   /** The known keys, for suggestions. */
   readonly known: readonly string[]
-  /** Our names for keys of other systems; a key with dots stands at that place. */
+  /** Our names for keys of other systems. */
   readonly otherWords?: Readonly<Record<string, string>>
   /** Describes a missing key. */
   readonly describe?: (key: string) => string | undefined
@@ -37,7 +37,7 @@ export function schemaProblemList(
     if (issue.code === 'unrecognized_keys')
       return issue.keys.map(key => {
         const name = where === '' ? key : `${where}.${key}`
-        const hint = meant(key, name, { known, otherWords })
+        const hint = meant(key, known, otherWords)
         const message = `there is no option "${name}"${hint === undefined ? '' : `; ${hint}`}`
         return { message, path: name, ...(hint === undefined ? {} : { hint }) }
       })
@@ -62,13 +62,12 @@ export function schemaProblemList(
 
 function meant(
   key: string,
-  path: string,
-  { known, otherWords = {} }: Pick<SchemaProblemOptions, 'known' | 'otherWords'>,
+  known: readonly string[],
+  otherWords: Readonly<Record<string, string>>,
 ): string | undefined {
   const camel = key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
   if (known.includes(camel)) return `did you mean ${camel}?`
   const here = (word: string): string => `use ${otherWords[word]}`
-  if (Object.hasOwn(otherWords, path)) return here(path)
   if (Object.hasOwn(otherWords, camel)) return here(camel)
   const near = nearest(camel, [...known, ...Object.keys(otherWords)])
   if (near === undefined) return undefined

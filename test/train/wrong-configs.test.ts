@@ -233,7 +233,12 @@ const cases: readonly Case[] = [
       'Fix them, or set maxBadRows to skip up to that many.',
     ],
   ],
-  ['dpo', { ...pairs, loss: 'dop' }, [], 'config.yaml: loss: expected one of dpo, cdpo, ipo, kto, got "dop"'],
+  [
+    'dpo',
+    { ...pairs, loss: 'dop' },
+    [],
+    'config.yaml: loss: expected one of dpo, cdpo, ipo, kto, got "dop"; did you mean dpo?',
+  ],
   ['dpo', { ...pairs, ipoLogprobs: 'sum' }, [], 'config.yaml: ipoLogprobs: only for ipo, and loss is dpo'],
   [
     'dpo',

@@ -166,7 +166,6 @@ export const rlOtherWords: Words = {
   pretrainData: 'ptx: { data }',
   enableEma: 'emaDecay',
   evalSteps: 'evaluation: { every }',
-  'evaluation.data': 'validationData',
   logCompletions: 'sampleEvery',
   batchSize: 'rolloutBatchSize, in prompts, or trainBatchSize, in samples',
   perDeviceTrainBatchSize: 'rolloutBatchSize, in prompts (each has nSamplesPerPrompt samples)',
