@@ -136,9 +136,11 @@ export class RowStore<K extends ExampleKind> {
     const number = list.at(place)
     this.#dropped ??= new Uint8Array(Math.ceil(this.#rows / 8))
     const bit = 1 << (number & 7)
-    if ((this.#dropped[number >> 3]! & bit) !== 0) return
-    this.#dropped[number >> 3]! |= bit
-    this.#skip(row)
+    if ((this.#dropped[number >> 3]! & bit) === 0) {
+      this.#dropped[number >> 3]! |= bit
+      this.#skip(row)
+    }
+    // Also where the same row of a later epoch, which is read ahead, was first.
     if (!this.#isCollecting) this.stopIfTooMany()
   }
 

@@ -167,7 +167,10 @@ describe('conversations', () => {
     await expect(epochOf(missing)).rejects.toThrow(/image\.jsonl:1: .*messages have places for 1, and there are 0/)
     const path = jsonl('sound.jsonl', [{ messages }, { messages: sound }])
     const strict = (await open('conversations', path, { shuffle: false })).train(tokenizer)
-    await expect(epochOf(strict)).rejects.toThrow(/sound\.jsonl: a bad row\n {2}sound\.jsonl:2: .*part of type "audio"/)
+    const bad = /sound\.jsonl: a bad row\n {2}sound\.jsonl:2: .*part of type "audio"/
+    await expect(epochOf(strict)).rejects.toThrow(bad)
+    // No later try goes on without the row.
+    await expect(epochOf(strict)).rejects.toThrow(bad)
     const lenient = (await open('conversations', path, { maxBadRows: 1 })).train(tokenizer)
     for (let epoch = 0; epoch < 3; epoch++) expect(await epochOf(lenient)).toHaveLength(1)
     expect(lenient.counts.dropped).toEqual({ template: 3 })
