@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import { z } from 'zod'
 import { Dashboard } from '../dashboard/index.js'
 import { flagHelp, integer, readArguments, several, text, UsageError } from './flags.js'
@@ -56,8 +56,8 @@ async function giveWay(): Promise<void> {
   const threads = await readdir('/proc/self/task').catch(() => [])
   for (const id of [process.pid, ...threads.map(Number)])
     try {
-      setPriority(id, 10)
+      if (getPriority(id) < 10) setPriority(id, 10)
     } catch {
-      // A thread that has ended since, or a system that allows no change.
+      // The thread has ended since.
     }
 }

@@ -41,6 +41,7 @@ import type { RlParts } from './parts.js'
 import { iterationPlan, type PlannedUpdate } from './plan.js'
 import { openRlControl } from './rl-control.js'
 import { completeRollout, type DrawnPrompts, drawPrompts, generateRollout } from './rollout.js'
+import { rolloutWarnings } from './rollout-warnings.js'
 import { RolloutsAhead } from './rollouts-ahead.js'
 import { initialState, type RlState, restoreCheckpoint, saveCheckpoint } from './state.js'
 import { saveTrajectories } from './trajectories.js'
@@ -88,8 +89,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   let metrics: Record<string, number> = {}
   const summaries = new MetricSummaries(summarizedMetrics)
   const diagnoses = await watchDiagnoses(run, progress)
-  let longPromptsTold = false
-  let mediaTold = false
+  const warnOfRollout = rolloutWarnings({ run, progress, promptMaxLen: maker.config.promptMaxLen })
   const save = async (): Promise<void> => {
     if (state === saved) return
     progress.stage('saving', 'a checkpoint')
@@ -236,9 +236,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
 
       // Its updates, from where they were left off.
       const { experiences } = batch
-      if (experiences.length === 0) warnOfNothing(batch, iteration)
-      warnOfLongPrompts(batch, iteration)
-      warnOfMedia(batch, iteration)
+      warnOfRollout(batch, iteration)
       const plan = iterationPlan(config, { iteration, samples: experiences.length })
       const logprobs = experiences.map(one => one.logprobs)
       const entropies = experiences.map(one => one.entropies)
@@ -452,32 +450,6 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     const what = config.keep === 'adapters' ? 'adapter' : 'model'
     await turns.use(actor, () => actor.export(directory, { what }))
     if (critic) await turns.use(critic, () => critic.export(values, { what: 'model' }))
-  }
-
-  /** A rollout without any advantage changes no weight: warn the user. */
-  function warnOfNothing({ info }: ExperienceBatch, iteration: number): void {
-    const reasons = Object.entries(info.drops).map(([reason, count]) => `${count} ${reason}`)
-    warn(`iteration ${iteration + 1}: no sample to train on (${reasons.join(', ')}); logs/skipped.jsonl lists them`)
-  }
-
-  /** Logged in every iteration, and shown once on the terminal. */
-  function warnOfLongPrompts({ info: { promptsCut, promptsLeftOut } }: ExperienceBatch, iteration: number): void {
-    if (promptsCut + promptsLeftOut === 0) return
-    const message = `iteration ${iteration + 1}: prompts longer than promptMaxLen (${maker.config.promptMaxLen} tokens): ${promptsCut} cut, ${promptsLeftOut} skipped`
-    run.event('warning', { message })
-    if (!longPromptsTold) progress.note(`${message}; the metrics prompts/cut and prompts/left_out count them`)
-    longPromptsTold = true
-  }
-
-  /** Logged in every iteration, and shown once on the terminal. */
-  function warnOfMedia({ dropped }: ExperienceBatch, iteration: number): void {
-    const bad = dropped.filter(({ reason }) => reason === 'media')
-    if (bad.length === 0) return
-    const what = bad.length === 1 ? 'a prompt has' : `${bad.length} prompts have`
-    const message = `iteration ${iteration + 1}: ${what} images or videos that cannot be used, and others take their place: ${bad[0]!.message}`
-    run.event('warning', { message })
-    if (!mediaTold) progress.warn(`${message}; logs/skipped.jsonl lists them`)
-    mediaTold = true
   }
 
   function warn(message: string): void {
